@@ -169,7 +169,7 @@ $(STAMPS)/extension: $(STAMPS)/venv $(STAMPS)/rust-files $(RUST) pyproject.toml
 
 $(STAMPS)/examples $(STAMPS)/test $(STAMPS)/dev: $(STAMPS)/venv pyproject.toml tools/extra.py
 	@touch $@.new
-	$(PIP) --requirement <($(BIN)/python tools/extra.py $(@F))
+	$(BIN)/python tools/extra.py $(@F) | $(PIP) --requirement /dev/stdin
 	@mv $@.new $@
 
 # mxnp-py is left out: it is linked by Python and tested through it.

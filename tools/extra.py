@@ -1,6 +1,6 @@
 """Print the requirements of the named extras of pyproject.toml, one a line, as `pip install -r` reads them.
 
-The Makefile installs what a task needs without building the package itself, and pyproject.toml stays the only list.
+The Makefile installs what a task needs without building the package, and pyproject.toml stays the only list.
 `mxnp[...]` inside an extra is followed.
 """
 
