@@ -1,7 +1,7 @@
 """The exceptions mxnp raises: each is MXNetError and, where one fits, the class NumPy raises.
 
-`except ValueError` written for NumPy and `except MXNetError` written for MXNet therefore both work. The extension
-looks the classes up here by name. This module must not import anything else of mxnp.
+`except ValueError` written for NumPy and `except MXNetError` written for MXNet therefore both work. The
+extension looks the classes up here by name. This module must not import anything else of mxnp.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ class MXNetIndexError(MXNetError, IndexError):
 
 
 class MXNetAxisError(MXNetError, _NumpyAxisError):
-    """An axis outside the array's dimensions; also numpy.exceptions.AxisError (a ValueError and an IndexError).
+    """An axis outside the array's dimensions; also NumPy's AxisError (a ValueError and an IndexError).
 
-    Made from one message, or as NumPy's from `(axis, ndim, msg_prefix)`; `axis` and `ndim` are None for a message.
+    Made from one message, or as NumPy's from `(axis, ndim, msg_prefix)`; with one message `axis` and `ndim`
+    are None.
     """
 
     def __init__(self, axis: int | str, ndim: int | None = None, msg_prefix: str | None = None) -> None:
