@@ -1,0 +1,66 @@
+"""The file functions of the namespaces: np.save, np.savez, np.load and npx.save, npx.savez, npx.load."""
+
+from __future__ import annotations
+
+import os
+from typing import BinaryIO
+
+from .arrays import load_arrays, save_arrays
+
+
+def save(file: str | os.PathLike | BinaryIO, arr: object) -> None:
+    """np.save: write one array as .npy; `.npy` is added to a file name without it, as NumPy does."""
+    if isinstance(arr, (dict, list, tuple)):
+        from mxnp import np
+
+        arr = np.array(arr)
+    save_arrays(_with_suffix(file, ".npy"), arr)
+
+
+def savez(file: str | os.PathLike | BinaryIO, *args: object, **kwds: object) -> None:
+    """np.savez: write arrays as .npz under their keywords, or arr_0, ...; `.npz` is added where missing."""
+    save_arrays(_with_suffix(file, ".npz"), _named(args, kwds))
+
+
+def load(file: str | os.PathLike | BinaryIO) -> object:
+    """np.load and npx.load: the array, list or dict of arrays in `file`, each with its stored dtype.
+
+    Reads what `save` and `savez` write, NumPy's files, MXNet 1.x and 2 parameter files and safetensors. A
+    damaged file raises an error that is both an MXNetError and a ValueError.
+    """
+    data = load_arrays(file)
+    if isinstance(data, dict):
+        return {name: _to_mxnp(array) for name, array in data.items()}
+    return [_to_mxnp(array) for array in data] if isinstance(data, list) else _to_mxnp(data)
+
+
+def npx_save(file: str | os.PathLike | BinaryIO, arr: object) -> None:
+    """npx.save: write an array, a list or a dict of arrays to exactly `file`; `load` gives the same kind."""
+    save_arrays(file, arr)
+
+
+def npx_savez(file: str | os.PathLike | BinaryIO, *args: object, **kwds: object) -> None:
+    """npx.savez: write arrays to exactly `file`, under their keywords or arr_0, arr_1, ..."""
+    save_arrays(file, _named(args, kwds))
+
+
+def _named(args: tuple, kwds: dict) -> dict:
+    named = dict(kwds)
+    for i, value in enumerate(args):
+        if f"arr_{i}" in named:
+            raise ValueError(f"Cannot use un-named variables and keyword arr_{i}")
+        named[f"arr_{i}"] = value
+    return named
+
+
+def _with_suffix(file: str | os.PathLike | BinaryIO, suffix: str) -> str | os.PathLike | BinaryIO:
+    if hasattr(file, "write"):
+        return file
+    path = os.fspath(file)
+    return path if path.endswith(suffix) else path + suffix
+
+
+def _to_mxnp(array: object) -> object:
+    from mxnp import np
+
+    return np.array(array, dtype=array.dtype)
