@@ -1,0 +1,21 @@
+//! The ops, one file per family; the list of families is here and nowhere else.
+
+use crate::op::Op;
+
+pub mod arith;
+pub mod cast;
+pub mod create;
+pub mod reduce;
+pub mod shape;
+
+const FAMILIES: &[&[&Op]] = &[arith::OPS, cast::OPS, create::OPS, reduce::OPS, shape::OPS];
+
+/// Every op, by family.
+pub fn all() -> impl Iterator<Item = &'static Op> {
+    FAMILIES.iter().flat_map(|family| family.iter().copied())
+}
+
+/// The op called `name`.
+pub fn find(name: &str) -> Option<&'static Op> {
+    all().find(|op| op.name == name)
+}

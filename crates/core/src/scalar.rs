@@ -1,0 +1,83 @@
+//! A Python scalar on its way into an op: data, not an attribute, and weak in promotion.
+
+use crate::DType;
+
+/// The value of a scalar operand. Integers are as wide as any dtype needs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scalar {
+    Bool(bool),
+    Int(i128),
+    Float(f64),
+    Complex(f64, f64),
+}
+
+impl Scalar {
+    /// Whether the value fits `dtype` as NumPy 2 asks of Python integers (other kinds always do).
+    pub fn fits(self, dtype: DType) -> bool {
+        match (self, dtype.int_range()) {
+            (Scalar::Int(v), Some((low, high))) => low <= v && v <= high,
+            _ => true,
+        }
+    }
+
+    /// The value as a double; a complex number's real part.
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Scalar::Bool(b) => b as u8 as f64,
+            Scalar::Int(v) => v as f64,
+            Scalar::Float(v) | Scalar::Complex(v, _) => v,
+        }
+    }
+
+    /// The value as an integer, truncated toward zero.
+    pub fn as_i128(self) -> i128 {
+        match self {
+            Scalar::Bool(b) => b as i128,
+            Scalar::Int(v) => v,
+            Scalar::Float(v) | Scalar::Complex(v, _) => v as i128,
+        }
+    }
+
+    /// Writes the value as one element of `dtype` into the first bytes of `out`.
+    pub fn write(self, dtype: DType, out: &mut [u8; 16]) {
+        use crate::{Complex32, Complex64, bf16, f16};
+        let (f, i) = (self.as_f64(), self.as_i128());
+        let truth = match self {
+            Scalar::Complex(re, im) => re != 0.0 || im != 0.0,
+            Scalar::Int(v) => v != 0,
+            _ => f != 0.0,
+        };
+        let im = if let Scalar::Complex(_, im) = self { im } else { 0.0 };
+        fn put<T: bytemuck::Pod>(out: &mut [u8; 16], v: T) {
+            let bytes = bytemuck::bytes_of(&v);
+            out[..bytes.len()].copy_from_slice(bytes);
+        }
+        match dtype {
+            DType::Bool => put(out, truth as u8),
+            DType::I8 => put(out, i as i8),
+            DType::I16 => put(out, i as i16),
+            DType::I32 => put(out, i as i32),
+            DType::I64 => put(out, i as i64),
+            DType::U8 => put(out, i as u8),
+            DType::U16 => put(out, i as u16),
+            DType::U32 => put(out, i as u32),
+            DType::U64 => put(out, i as u64),
+            DType::F16 => put(out, f16::from_f64(f)),
+            DType::BF16 => put(out, bf16::from_f64(f)),
+            DType::F32 => put(out, f as f32),
+            DType::F64 => put(out, f),
+            DType::C64 => put(out, Complex32::new(f as f32, im as f32)),
+            DType::C128 => put(out, Complex64::new(f, im)),
+        }
+    }
+
+    /// The bit pattern, for comparing and hashing where NaN must equal itself.
+    pub fn bits(self) -> (u8, i128, u64) {
+        match self {
+            Scalar::Bool(b) => (0, b as i128, 0),
+            Scalar::Int(v) => (1, v, 0),
+            Scalar::Float(v) => (2, v.to_bits() as i128, 0),
+            Scalar::Complex(re, im) => (3, re.to_bits() as i128, im.to_bits()),
+        }
+    }
+}
