@@ -104,9 +104,9 @@ matrix: $(STAMPS)/dev $(STAMPS)/extension ## pytest under every ISA x engine x n
 ##@ Packages and measurements
 
 .PHONY: wheel
-wheel: $(STAMPS)/dev ## Build the wheel, install it in a clean environment, report sizes
+wheel: $(STAMPS)/dev $(STAMPS)/extension ## Build the wheel, install it in a clean environment, report sizes
 	rm -rf dist/wheel
-	$(BIN)/maturin build --release --locked --quiet --out dist/wheel
+	$(BIN)/maturin build --release --strip --locked --quiet --out dist/wheel
 	$(BIN)/python tools/check_wheel.py dist/wheel/*.whl
 	$(BIN)/python tools/wheel_size.py dist/wheel/*.whl
 

@@ -5,6 +5,7 @@ import pytest
 import check_deps
 import check_sizes
 import extra
+import wheel_size
 
 
 def check(name, text, exceptions=None):
@@ -142,3 +143,19 @@ def test_extras_follow_each_other():
     assert extra.requirements(["dev"], table) == ["pytest", "ruff", "scipy"]
     with pytest.raises(KeyError):
         extra.requirements(["nothing"], table)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "part"),
+    [
+        ("mxnp_core::ops::arith::add::<f32>", "core/ops/arith"),
+        ("<mxnp_core::kernel::reduce::Fold as core::ops::FnOnce>::call", "core/kernel"),
+        ("core::ptr::drop_in_place::<mxnp_engine::pool::Worker>", "engine/pool"),
+        ("<_core::array::Array>::add", "py/array"),
+        ("core::ptr::drop_in_place::<gemm::Plan>", "crate gemm"),
+        ("core::fmt::write", "crate core"),
+        ("memcpy", "other"),
+    ],
+)
+def test_symbols_are_counted_where_they_come_from(symbol, part):
+    assert wheel_size.family(symbol) == part
