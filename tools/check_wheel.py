@@ -60,8 +60,6 @@ def main() -> int:
 
 def pip_settings() -> dict[str, str]:
     """Where this machine's pip finds packages."""
-    import os
-
     return {
         key: value for key, value in os.environ.items() if key.startswith("PIP_") or key.endswith("_proxy")
     }

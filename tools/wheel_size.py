@@ -16,8 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 FAMILY = re.compile(r"mxnp_core::ops::(\w+)")
-MODULE = re.compile(r"\b(?:mxnp_(\w+)|_core)::(\w+)")
-CRATE = re.compile(r"\b([a-z_]\w*)::")
+MODULE = re.compile(r"(?<!:)\b(?:mxnp_(\w+)|_core)::(\w+)")
+CRATE = re.compile(r"(?<!:)\b([a-z_]\w*)::")
 STANDARD = {"alloc", "core", "std"}
 
 
