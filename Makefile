@@ -178,7 +178,7 @@ $(STAMPS)/cargo-test: $(STAMPS)/venv $(STAMPS)/rust-files $(RUST)
 	@touch $@.new
 	if cargo nextest --version >/dev/null 2>&1; \
 	then cargo nextest run $(CARGO_TEST) --status-level fail && cargo test --doc $(CARGO_TEST) --quiet; \
-	else cargo test $(CARGO_TEST) --quiet; fi
+	else cargo test $(CARGO_TEST) --quiet; fi 2>&1 | tee $(STAMPS)/cargo-test.log
 	@mv $@.new $@
 
 $(STAMPS)/pytest: $(STAMPS)/test $(STAMPS)/examples $(STAMPS)/extension $(STAMPS)/python-files $(PYTHON_FILES)
