@@ -44,6 +44,7 @@ dev: $(STAMPS)/dev $(STAMPS)/extension ## Set up .venv with the tools for develo
 
 .PHONY: test
 test: $(STAMPS)/cargo-test $(STAMPS)/pytest ## Set up, then pass the tests: cargo's, then pytest's
+	@grep -hE '^ *Summary|^test result' $(STAMPS)/cargo-test.log || true
 	@tail -n 1 $(STAMPS)/pytest.log
 
 .PHONY: retest
