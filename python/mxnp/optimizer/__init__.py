@@ -1,0 +1,32 @@
+"""Optimizers: update rules for weights, their states, and `create` to find one by name."""
+
+from .adam import LAMB, AdaBelief, Adam, Adamax, AdamW, Nadam
+from .adaptive import FTML, AdaDelta, AdaGrad, Ftrl, RMSProp
+from .optimizer import Optimizer, create, register
+from .sgd import DCASGD, LARS, NAG, SGD, SGLD, Signum
+from .updater import Updater, get_updater
+
+__all__ = [
+    "DCASGD",
+    "FTML",
+    "LAMB",
+    "LARS",
+    "NAG",
+    "SGD",
+    "SGLD",
+    "AdaBelief",
+    "AdaDelta",
+    "AdaGrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Ftrl",
+    "Nadam",
+    "Optimizer",
+    "RMSProp",
+    "Signum",
+    "Updater",
+    "create",
+    "get_updater",
+    "register",
+]
