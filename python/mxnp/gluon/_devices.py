@@ -1,0 +1,41 @@
+"""Device arguments as Gluon's users give them: None, one device, or a list; as `device=` (2) or `ctx=` (1.x)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from mxnp.device import Device
+from mxnp.error import MXNetTypeError, MXNetValueError
+
+DeviceLike = Device | Iterable[Device] | None
+
+
+def device_list(device: DeviceLike, ctx: DeviceLike = None) -> list[Device] | None:
+    """The devices named by `device` or its older spelling `ctx`, in order and without repeats; None for neither.
+
+    Raises MXNetTypeError for what is not a device, MXNetValueError for both spellings at once or an empty list.
+    """
+    if device is None:
+        device = ctx
+    elif ctx is not None:
+        raise MXNetValueError("device and ctx are two names of one argument: give one of them")
+    if device is None:
+        return None
+    devices: list[Any] = [device] if isinstance(device, Device) else list(_iterate(device))
+    for entry in devices:
+        if not isinstance(entry, Device):
+            raise _not_a_device(entry)
+    if not devices:
+        raise MXNetValueError("device: expected at least one device, got an empty list")
+    return list(dict.fromkeys(devices))
+
+
+def _iterate(device: Any) -> Iterable[Any]:
+    if isinstance(device, str) or not isinstance(device, Iterable):
+        raise _not_a_device(device)
+    return device
+
+
+def _not_a_device(entry: Any) -> MXNetTypeError:
+    return MXNetTypeError(f"device: expected a Device or a list of them, got {entry!r}\nhint: write mxnp.cpu() or mxnp.gpu(0)")

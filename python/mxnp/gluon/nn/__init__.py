@@ -1,0 +1,64 @@
+"""`gluon.nn`: the layers networks are built from."""
+
+from ..block import Block, HybridBlock
+from .activations import ELU, GELU, SELU, Activation, LeakyReLU, PReLU, SiLU, Swish
+from .basic_layers import Dense, Dropout, Embedding, Flatten, HybridLambda, Identity, Lambda
+from .containers import Concatenate, HybridConcatenate, HybridSequential, Sequential
+from .conv_layers import Conv1D, Conv2D, Conv3D
+from .norm_layers import BatchNorm, BatchNormReLU, LayerNorm
+from .pool_layers import (
+    AvgPool1D,
+    AvgPool2D,
+    AvgPool3D,
+    GlobalAvgPool1D,
+    GlobalAvgPool2D,
+    GlobalAvgPool3D,
+    GlobalMaxPool1D,
+    GlobalMaxPool2D,
+    GlobalMaxPool3D,
+    MaxPool1D,
+    MaxPool2D,
+    MaxPool3D,
+)
+
+__all__ = [
+    "ELU",
+    "GELU",
+    "SELU",
+    "Activation",
+    "AvgPool1D",
+    "AvgPool2D",
+    "AvgPool3D",
+    "BatchNorm",
+    "BatchNormReLU",
+    "Block",
+    "Concatenate",
+    "Conv1D",
+    "Conv2D",
+    "Conv3D",
+    "Dense",
+    "Dropout",
+    "Embedding",
+    "Flatten",
+    "GlobalAvgPool1D",
+    "GlobalAvgPool2D",
+    "GlobalAvgPool3D",
+    "GlobalMaxPool1D",
+    "GlobalMaxPool2D",
+    "GlobalMaxPool3D",
+    "HybridBlock",
+    "HybridConcatenate",
+    "HybridLambda",
+    "HybridSequential",
+    "Identity",
+    "Lambda",
+    "LayerNorm",
+    "LeakyReLU",
+    "MaxPool1D",
+    "MaxPool2D",
+    "MaxPool3D",
+    "PReLU",
+    "Sequential",
+    "SiLU",
+    "Swish",
+]

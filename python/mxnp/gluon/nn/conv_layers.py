@@ -1,0 +1,147 @@
+"""Convolutions over 1, 2 and 3 spatial axes."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from mxnp import npx
+from mxnp.error import MXNetValueError
+
+from .._parameter import Parameter
+from ..block import HybridBlock
+from ._common import axis_size, check_layout, device_of, spread
+from .activations import Activation
+
+
+class _Conv(HybridBlock):
+    """A convolution (cross-correlation): `activation(x * weight + bias)`.
+
+    Parameters
+    ----------
+    channels : number of output channels.
+    kernel_size : a number, or one per spatial axis; so are strides, padding and dilation.
+    groups : input and output channels are split into this many groups that do not mix.
+    layout : order of the axes of input and output; the weight has O in N's and I in C's place.
+    activation : name for Activation; None for none.
+    use_bias : whether there is a bias.
+    weight_initializer, bias_initializer : None takes the one given to `initialize`.
+    in_channels : number of input channels; 0 finds it in the first forward.
+    """
+
+    _layouts: ClassVar[tuple[str, ...]]
+
+    def __init__(
+        self,
+        channels: int,
+        kernel_size: int | tuple[int, ...],
+        strides: int | tuple[int, ...] = 1,
+        padding: int | tuple[int, ...] = 0,
+        dilation: int | tuple[int, ...] = 1,
+        groups: int = 1,
+        layout: str | None = None,
+        activation: str | None = None,
+        use_bias: bool = True,
+        weight_initializer: Any = None,
+        bias_initializer: Any = "zeros",
+        in_channels: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self._layout = check_layout(layout, self._layouts, self)
+        ndim = len(self._layout) - 2
+        self._channels = channels
+        self._groups = groups
+        self._kernel = spread(kernel_size, ndim, self, "kernel_size")
+        self._strides = spread(strides, ndim, self, "strides")
+        self._padding = spread(padding, ndim, self, "padding")
+        self._dilation = spread(dilation, ndim, self, "dilation")
+        self.weight = Parameter(
+            "weight", shape=self._weight_shape(in_channels), init=weight_initializer, allow_deferred_init=True
+        )
+        self.bias = (
+            Parameter("bias", shape=(channels,), init=bias_initializer, allow_deferred_init=True)
+            if use_bias
+            else None
+        )
+        self.act = Activation(activation) if activation is not None else None
+
+    def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
+        """The weight's shape in the layout's order; raises MXNetValueError when the groups do not divide."""
+        for count, what in ((in_channels, "input"), (self._channels, "output")):
+            if self._groups < 1 or count % self._groups:
+                raise MXNetValueError(
+                    f"{type(self).__name__}: {count} {what} channels cannot be split into {self._groups} groups"
+                )
+        sizes = dict(zip(self._layout.replace("N", "").replace("C", ""), self._kernel, strict=True))
+        sizes |= {"N": self._channels, "C": in_channels // self._groups}
+        return tuple(sizes[axis] for axis in self._layout)
+
+    def infer_shape(self, x: Any, *args: Any) -> None:
+        """The input channels are the size of the layout's C axis."""
+        if getattr(x, "ndim", len(self._layout)) != len(self._layout):
+            raise MXNetValueError(
+                f"{type(self).__name__}: expected an input of layout {self._layout}, got shape {x.shape}"
+            )
+        self.weight.shape = self._weight_shape(axis_size(x, self._layout.index("C"), self))
+
+    def forward(self, x: Any) -> Any:
+        """Input and output have the axes of `layout`."""
+        device = device_of(x, self)
+        weight = self.weight.data(device)
+        bias = None if self.bias is None else self.bias.data(device)
+        y = npx.convolution(
+            x,
+            weight,
+            bias,
+            kernel=self._kernel,
+            stride=self._strides,
+            dilate=self._dilation,
+            pad=self._padding,
+            num_filter=self._channels,
+            num_group=self._groups,
+            no_bias=bias is None,
+            layout=self._layout,
+        )
+        return y if self.act is None else self.act(y)
+
+    def __repr__(self) -> str:
+        in_channels = self.weight.shape[self._layout.index("C")]
+        parts = [
+            f"{in_channels * self._groups if in_channels > 0 else -1} -> {self._channels}",
+            f"kernel_size={self._kernel}",
+            f"stride={self._strides}",
+        ]
+        if any(self._padding):
+            parts.append(f"padding={self._padding}")
+        if any(size != 1 for size in self._dilation):
+            parts.append(f"dilation={self._dilation}")
+        if self._groups != 1:
+            parts.append(f"groups={self._groups}")
+        if self.bias is None:
+            parts.append("bias=False")
+        if self.act is not None:
+            parts.append(repr(self.act))
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+class Conv1D(_Conv):
+    __doc__ = f"""1-D convolution over (N, C, W), or `layout='NWC'`.
+
+    {_Conv.__doc__}"""
+    _layouts = ("NCW", "NWC")
+
+
+class Conv2D(_Conv):
+    __doc__ = f"""2-D convolution over (N, C, H, W), or `layout='NHWC'`.
+
+    {_Conv.__doc__}
+    >>> nn.Conv2D(8, kernel_size=3, padding=1)   # (N, C, H, W) -> (N, 8, H, W)
+    """
+    _layouts = ("NCHW", "NHWC")
+
+
+class Conv3D(_Conv):
+    __doc__ = f"""3-D convolution over (N, C, D, H, W), or `layout='NDHWC'`.
+
+    {_Conv.__doc__}"""
+    _layouts = ("NCDHW", "NDHWC")

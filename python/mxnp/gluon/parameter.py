@@ -1,0 +1,8 @@
+"""`gluon.parameter`: parameters, constants, dictionaries of them and their errors."""
+
+from mxnp.error import DeferredInitializationError
+
+from ._parameter import Constant, Parameter, UninitializedParameterError
+from ._parameter_dict import ParameterDict
+
+__all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict", "UninitializedParameterError"]
