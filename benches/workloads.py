@@ -1,0 +1,192 @@
+"""The workloads of benches/run.py, written once for every library; prints seconds per call as JSON.
+
+A workload is a function that gets a `Library` and returns what to call, or None where the library has no such
+thing. Making the inputs is not timed, and a call ends with the value computed: asynchronous libraries are waited for.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy  # noqa: ICN001 - `np` is the library under test
+
+
+class Library:
+    """What the workloads need of a library: `np` (NumPy-like), `array`, `wait`, and the names that differ."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.wait: Callable[[Any], Any] = lambda x: x
+        self.record: Any = None
+        if name == "numpy":
+            self.np, self.array = numpy, numpy.array
+        elif name in {"mxnp", "mxnet"}:
+            module = __import__(name)
+            module.npx.set_np()
+            self.np, self.array, self.npx = module.np, module.np.array, module.npx
+            self.wait = lambda x: x.wait_to_read()
+            self.record = module.autograd.record
+        elif name == "torch":
+            import torch
+
+            self.np, self.array = torch, torch.from_numpy
+        else:
+            raise SystemExit(f"benches: {name} is not known here; add it to Library")
+
+    def normal(self, *shape: int) -> Any:
+        """Standard normal float32 numbers, the same in every library."""
+        numbers = numpy.random.default_rng(0).standard_normal(shape, dtype="float32")
+        return self.array(numbers)
+
+
+Workload = Callable[[Library], Callable[[], Any] | None]
+WORKLOADS: dict[str, Workload] = {}
+
+
+def workload(name: str) -> Callable[[Workload], Workload]:
+    """Register under the name that the table shows."""
+
+    def register(function: Workload) -> Workload:
+        WORKLOADS[name] = function
+        return function
+
+    return register
+
+
+@workload("add 4")
+def add_small(lib: Library) -> Callable[[], Any]:
+    """The overhead of one call: pending results are waited for once in a thousand."""
+    a, b = lib.normal(4), lib.normal(4)
+
+    def thousand() -> Any:
+        for _ in range(1000):
+            c = a + b
+        return c
+
+    thousand.calls = 1000  # type: ignore[attr-defined]
+    return thousand
+
+
+@workload("add 1M")
+def add_large(lib: Library) -> Callable[[], Any]:
+    """Memory bandwidth."""
+    a, b = lib.normal(1 << 20), lib.normal(1 << 20)
+    return lambda: a + b
+
+
+@workload("exp 1M")
+def exp(lib: Library) -> Callable[[], Any]:
+    """A transcendental kernel."""
+    a = lib.normal(1 << 20)
+    return partial(lib.np.exp, a)
+
+
+@workload("chain of 6 on 1M")
+def chain(lib: Library) -> Callable[[], Any]:
+    """What fusion is for."""
+    a, b = lib.normal(1 << 20), lib.normal(1 << 20)
+    return lambda: lib.np.tanh((a * 2 + b) * a - b / 3)
+
+
+@workload("chain with sum on 1M")
+def chain_sum(lib: Library) -> Callable[[], Any]:
+    """A fused pass that ends in a reduction."""
+    a, b = lib.normal(1 << 20), lib.normal(1 << 20)
+    return lambda: ((a - b) * (a - b)).sum()
+
+
+@workload("sum rows 4096x256")
+def sum_rows(lib: Library) -> Callable[[], Any]:
+    """A reduction over the last axis."""
+    a = lib.normal(4096, 256)
+    return lambda: a.sum(1)
+
+
+@workload("matmul 512")
+def matmul(lib: Library) -> Callable[[], Any]:
+    """A square product."""
+    a, b = lib.normal(512, 512), lib.normal(512, 512)
+    return lambda: lib.np.matmul(a, b)
+
+
+@workload("transpose copy 1024")
+def transpose(lib: Library) -> Callable[[], Any]:
+    """A strided read."""
+    a = lib.normal(1024, 1024)
+    return lambda: a.T + 0
+
+
+@workload("softmax 1024x1000")
+def softmax(lib: Library) -> Callable[[], Any]:
+    """Written with ops in NumPy, a function elsewhere."""
+    a = lib.normal(1024, 1000)
+    if lib.name == "numpy":
+        return lambda: (e := lib.np.exp(a - a.max(1, keepdims=True))) / e.sum(1, keepdims=True)
+    if lib.name == "torch":
+        return lambda: lib.np.softmax(a, 1)
+    return lambda: lib.npx.softmax(a, axis=-1)
+
+
+@workload("step of a 784-256-10 MLP, 256")
+def train_step(lib: Library) -> Callable[[], Any] | None:
+    """Forward, backward and update of a small network by hand."""
+    x, w1, w2 = lib.normal(256, 784), lib.normal(784, 256) * 0.05, lib.normal(256, 10) * 0.05
+    if lib.name == "torch":
+        w1.requires_grad_(), w2.requires_grad_()
+
+        def step() -> Any:
+            w1.grad = w2.grad = None
+            ((lib.np.relu(x @ w1) @ w2) ** 2).mean().backward()
+            with lib.np.no_grad():
+                w1.sub_(0.01 * w1.grad)
+                w2.sub_(0.01 * w2.grad)
+            return w2
+
+        return step
+    if lib.record is None:
+        return None
+    w1.attach_grad()
+    w2.attach_grad()
+
+    def step_mx() -> Any:
+        with lib.record():
+            loss = (lib.np.dot(lib.npx.relu(lib.np.dot(x, w1)), w2) ** 2).mean()
+        loss.backward()
+        w1[:] = w1 - 0.01 * w1.grad
+        w2[:] = w2 - 0.01 * w2.grad
+        return w2
+
+    return step_mx
+
+
+def seconds(run: Callable[[], Any], wait: Callable[[Any], Any]) -> float:
+    """Median seconds of one call, over about a third of a second after as much warming up."""
+    times: list[float] = []
+    end = time.perf_counter() + 0.45
+    while time.perf_counter() < end or len(times) < 7:
+        start = time.perf_counter()
+        wait(run())
+        times.append(time.perf_counter() - start)
+    return statistics.median(times[len(times) // 4 :]) / getattr(run, "calls", 1)
+
+
+def main() -> None:
+    """Run the workloads named on the command line, or all."""
+    library, *names = sys.argv[1:]
+    lib, results = Library(library), {}
+    for name, function in WORKLOADS.items():
+        if not names or any(part in name for part in names):
+            run = function(lib)
+            if run is not None:
+                results[name] = seconds(run, lib.wait)
+    print(json.dumps(results))
+
+
+if __name__ == "__main__":
+    main()
