@@ -1,0 +1,94 @@
+"""What the Trainer asks of a key-value store, and the registry of stores by name."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from mxnp.error import MXNetNotImplementedError, MXNetTypeError, MXNetValueError
+
+__all__ = ["KVStoreBase", "create"]
+
+_ELSEWHERE = ("dist", "horovod", "byteps", "nccl", "p3")
+
+
+class KVStoreBase:
+    """Interface of a store; a subclass made known with `KVStoreBase.register` is found by `create`.
+
+    Values are one array, or a list with one array for each device.
+    """
+
+    OPTIMIZER = "optimizer"
+    kv_registry: ClassVar[dict[str, type[KVStoreBase]]] = {}
+
+    def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
+        """Make `value` the value of the new key, and copy it to every array of `out`."""
+        raise MXNetNotImplementedError(f"{type(self).__name__} does not define broadcast")
+
+    def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
+        """Sum `value` over devices and processes into every array of `out` (of `value` when not given)."""
+        raise MXNetNotImplementedError(f"{type(self).__name__} does not define pushpull")
+
+    @staticmethod
+    def is_capable(capability: str) -> bool:
+        """Whether the store has the capability; `KVStoreBase.OPTIMIZER` is running an optimizer inside."""
+        return False
+
+    def set_optimizer(self, optimizer: Any) -> None:
+        """Let pushes update the stored values with `optimizer`."""
+        raise MXNetNotImplementedError(f"{type(self).__name__} cannot run an optimizer")
+
+    def save_optimizer_states(self, fname: Any, dump_optimizer: bool = False) -> None:
+        """Write the states of the store's optimizer."""
+        raise MXNetNotImplementedError(f"{type(self).__name__} keeps no optimizer states")
+
+    def load_optimizer_states(self, fname: Any) -> None:
+        """Read the states of the store's optimizer."""
+        raise MXNetNotImplementedError(f"{type(self).__name__} keeps no optimizer states")
+
+    @property
+    def type(self) -> str:
+        """The name the store is registered under."""
+        return type(self).__name__.lower()
+
+    @property
+    def rank(self) -> int:
+        """The number of this process."""
+        return 0
+
+    @property
+    def num_workers(self) -> int:
+        """The number of processes."""
+        return 1
+
+    @staticmethod
+    def register(klass: type[KVStoreBase]) -> type[KVStoreBase]:
+        """Class decorator: make `create(name)` find the class under its lower-cased name."""
+        KVStoreBase.kv_registry[klass.__name__.lower()] = klass
+        return klass
+
+
+def create(name: str = "local") -> KVStoreBase:
+    """The store called `name`: 'local' or 'device' within one process, or a registered class.
+
+    >>> from mxnp import kvstore
+    >>> kvstore.create("device").num_workers
+    1
+    """
+    from .kvstore import KVStore
+
+    if not isinstance(name, str):
+        raise MXNetTypeError(f"kvstore.create: expected a name, got {name!r}")
+    lower = name.lower()
+    if lower in KVStoreBase.kv_registry:
+        return KVStoreBase.kv_registry[lower]()
+    if lower.startswith(("local", "device")):
+        return KVStore(lower)
+    if lower.startswith(_ELSEWHERE):
+        raise MXNetNotImplementedError(
+            f"kvstore.create: {name!r} spans processes, which this version does not\n"
+            "hint: 'device' covers the devices of one process"
+        )
+    raise MXNetValueError(
+        f"kvstore.create: no store is called {name!r}\n"
+        f"hint: there are {', '.join(['device', 'local', *sorted(KVStoreBase.kv_registry)])}"
+    )
