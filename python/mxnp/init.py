@@ -1,0 +1,7 @@
+"""Another name of mxnp.initializer, as in MXNet."""
+
+import sys
+
+from mxnp import initializer
+
+sys.modules[__name__] = initializer
