@@ -5,10 +5,11 @@ use crate::op::Op;
 pub mod arith;
 pub mod cast;
 pub mod create;
+pub mod join;
 pub mod reduce;
 pub mod shape;
 
-const FAMILIES: &[&[&Op]] = &[arith::OPS, cast::OPS, create::OPS, reduce::OPS, shape::OPS];
+const FAMILIES: &[&[&Op]] = &[arith::OPS, cast::OPS, create::OPS, join::OPS, reduce::OPS, shape::OPS];
 
 /// Every op, by family.
 pub fn all() -> impl Iterator<Item = &'static Op> {

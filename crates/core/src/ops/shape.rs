@@ -1,9 +1,12 @@
-//! Views: reshape, transpose, broadcast_to, basic indexing, ... Nothing here moves an element.
+//! Views: reshape, transpose, broadcast_to, basic indexing, ... and the two ops that undo a basic index in
+//! gradients. Only those two move elements.
 
-use crate::attrs::{Attrs, Ints};
-use crate::op::{Grad, InferArgs, Inferred, Meta, Op, Run};
-use crate::shape::{AxisList, Shape, numel};
-use crate::{Error, Layout, Result, attrs, grads};
+use crate::attrs::{Attrs, Index, Ints};
+use crate::kernel::moves;
+use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run};
+use crate::shape::{AxisList, Shape, check_axes, checked_numel, numel};
+use crate::view::ViewMut;
+use crate::{Error, IndexItem, Layout, Result, attrs, grads};
 use smallvec::smallvec;
 
 attrs! {
@@ -110,4 +113,253 @@ pub static TRANSPOSE: Op = Op {
     ..Op::new("transpose", 1, infer_transpose, Run::View(|attrs, x| Some(x.transpose(&permutation(attrs)))))
 };
 
-pub const OPS: &[&Op] = &[&RESHAPE, &BROADCAST_TO, &TRANSPOSE];
+attrs! {
+    /// `axis`: one axis or several.
+    pub struct AxisSet { axis: Option<Ints> = None }
+}
+
+/// The attributes of [`EXPAND_DIMS`], [`SQUEEZE`] and [`FLIP`] over checked axes.
+pub fn axis_set(axes: &[usize]) -> Attrs {
+    Attrs::new(AxisSet { axis: Some(axes.iter().map(|&a| a as i64).collect()) })
+}
+
+/// The new shape: axes are positions in the result, as in NumPy.
+fn expanded(op: &'static str, axis: &Option<Ints>, shape: &[usize]) -> Result<Shape> {
+    let Some(axis) = axis else { return Err(Error::type_(op, "missing required argument 'axis'")) };
+    let ndim = shape.len() + axis.len();
+    let at = check_axes(op, Some(axis), ndim)?;
+    let mut rest = shape.iter();
+    Ok((0..ndim).map(|i| if at.contains(&i) { 1 } else { *rest.next().unwrap_or(&1) }).collect())
+}
+
+fn infer_expand_dims(a: &InferArgs) -> Result<Inferred> {
+    let shape = expanded(a.op, &a.attrs.get::<AxisSet>().axis, &a.ins[0].shape)?;
+    checked_numel(a.op, &shape, a.ins[0].dtype.size())?;
+    view_of(a, shape)
+}
+
+/// `expand_dims(x, axis)`: axes of size 1 at these positions of the result.
+pub static EXPAND_DIMS: Op = Op {
+    attrs: AxisSet::read,
+    grad: Grad::Vjp(|v| grads!(v; v.g().reshape(v.shape(0)))),
+    ..Op::new(
+        "expand_dims",
+        1,
+        infer_expand_dims,
+        Run::View(|attrs, x| x.reshape(&expanded("", &attrs.get::<AxisSet>().axis, &x.shape).ok()?)),
+    )
+};
+
+/// The shape without the axes of size 1 that `axis` names (None: all of them).
+fn squeezed(op: &'static str, axis: &Option<Ints>, shape: &[usize]) -> Result<Shape> {
+    let Some(axis) = axis else { return Ok(shape.iter().copied().filter(|&n| n != 1).collect()) };
+    let axes = check_axes(op, Some(axis), shape.len())?;
+    if axes.iter().any(|&i| shape[i] != 1) {
+        return Err(Error::value(op, "cannot select an axis to squeeze out which has size not equal to one"));
+    }
+    Ok((0..shape.len()).filter(|i| !axes.contains(i)).map(|i| shape[i]).collect())
+}
+
+/// `squeeze(x, axis)`: without axes of size 1.
+pub static SQUEEZE: Op = Op {
+    attrs: AxisSet::read,
+    grad: Grad::Vjp(|v| grads!(v; v.g().reshape(v.shape(0)))),
+    ..Op::new(
+        "squeeze",
+        1,
+        |a| view_of(a, squeezed(a.op, &a.attrs.get::<AxisSet>().axis, &a.ins[0].shape)?),
+        Run::View(|attrs, x| x.reshape(&squeezed("", &attrs.get::<AxisSet>().axis, &x.shape).ok()?)),
+    )
+};
+
+/// `flip(x, axis)`: the elements in reverse order along the axes (None: all).
+pub static FLIP: Op = Op {
+    attrs: AxisSet::read,
+    grad: Grad::Vjp(|v| grads!(v; v.g().with(&FLIP, v.attrs.clone()))),
+    ..Op::new(
+        "flip",
+        1,
+        |a| {
+            check_axes(a.op, a.attrs.get::<AxisSet>().axis.as_deref(), a.ins[0].shape.len())?;
+            view_of(a, a.ins[0].shape.clone())
+        },
+        Run::View(|attrs, x| {
+            let axes = check_axes("", attrs.get::<AxisSet>().axis.as_deref(), x.ndim()).ok()?;
+            Some(axes.iter().fold(x.clone(), |layout, &axis| layout.flip(axis)))
+        }),
+    )
+};
+
+attrs! {
+    /// `index`: a basic index, one item for each axis it covers.
+    pub struct Basic { index: Index }
+}
+
+attrs! {
+    /// `index`: a basic index into an array of `shape`.
+    pub struct BasicInto { index: Index, shape: Shape }
+}
+
+/// The attributes of [`SLICE`] and [`SLICE_ASSIGN`].
+pub fn basic(index: &[IndexItem]) -> Attrs {
+    Attrs::new(Basic { index: Index::from_slice(index) })
+}
+
+/// The attributes of [`SLICE_ZERO`].
+pub fn basic_into(index: &[IndexItem], shape: &[usize]) -> Attrs {
+    Attrs::new(BasicInto { index: Index::from_slice(index), shape: Shape::from_slice(shape) })
+}
+
+/// Refuses an index that leaves the array; gives the shape it selects.
+fn selected(op: &'static str, shape: &[usize], index: &[IndexItem]) -> Result<Shape> {
+    let used = index.iter().filter(|item| !matches!(item, IndexItem::NewAxis)).count();
+    if used > shape.len() {
+        return Err(Error::new(
+            crate::error::ErrorKind::Index,
+            op,
+            format!(
+                "too many indices for array: array is {}-dimensional, but {used} were indexed",
+                shape.len()
+            ),
+        ));
+    }
+    let mut axis = 0;
+    for item in index {
+        let size = shape.get(axis).copied().unwrap_or(1);
+        let (first, last) = match *item {
+            IndexItem::NewAxis => continue,
+            IndexItem::At(at) => (at as i64, at as i64),
+            IndexItem::Slice { len: 0, .. } => {
+                axis += 1;
+                continue;
+            }
+            IndexItem::Slice { start, step, len } => {
+                (start as i64, (start as i64).saturating_add((step as i64).saturating_mul(len as i64 - 1)))
+            }
+        };
+        for index in [first, last] {
+            if index < 0 || index >= size as i64 {
+                return Err(Error::Index { op, index, axis, size });
+            }
+        }
+        axis += 1;
+    }
+    Ok(Layout::contiguous(shape).index(index).shape)
+}
+
+/// `slice(x, index)`: a basic index, as a view.
+pub static SLICE: Op = Op {
+    attrs: Basic::read,
+    grad: Grad::Vjp(
+        |v| grads!(v; v.g().with(&SLICE_ZERO, basic_into(&v.attrs.get::<Basic>().index, v.shape(0)))),
+    ),
+    ..Op::new(
+        "slice",
+        1,
+        |a| view_of(a, selected(a.op, &a.ins[0].shape, &a.attrs.get::<Basic>().index)?),
+        Run::View(|attrs, x| Some(x.index(&attrs.get::<Basic>().index))),
+    )
+};
+
+fn infer_slice_zero(a: &InferArgs) -> Result<Inferred> {
+    let BasicInto { index, shape } = a.attrs.get::<BasicInto>();
+    let region = selected(a.op, shape, index)?;
+    if region != a.ins[0].shape {
+        return Err(Error::Broadcast { op: a.op, shapes: vec![a.ins[0].shape.clone(), region] });
+    }
+    view_of(a, shape.clone())
+}
+
+fn run_slice_zero(a: &KernelArgs) -> Result<()> {
+    let out = a.out(0);
+    moves::zero(&out, a.par);
+    write_region(a, &a.ins[0], &out, &a.attrs.get::<BasicInto>().index);
+    Ok(())
+}
+
+/// Copies `value`, broadcast, into the part of `out` that `index` selects.
+fn write_region(a: &KernelArgs, value: &crate::view::View, out: &ViewMut, index: &[IndexItem]) {
+    let region = out.layout.index(index);
+    let Some(spread) = value.layout.broadcast_to(&region.shape) else { return };
+    // SAFETY: both layouts select elements of views that are valid for this run; the value is another buffer.
+    let (from, to) = unsafe {
+        (
+            crate::view::View::new(value.base(), &spread, value.dtype),
+            ViewMut::new(out.base(), &region, out.dtype),
+        )
+    };
+    moves::copy(&from, &to, a.par);
+}
+
+/// `slice_zero(g, index, shape)`: zeros of `shape` with `g` at the index; the gradient of [`SLICE`].
+pub static SLICE_ZERO: Op = Op {
+    attrs: BasicInto::read,
+    grad: Grad::Vjp(|v| grads!(v; v.g().with(&SLICE, basic(&v.attrs.get::<BasicInto>().index)))),
+    ..Op::new("slice_zero", 1, infer_slice_zero, Run::Kernel(run_slice_zero))
+};
+
+/// Refuses a Python integer that `dtype` cannot hold, as NumPy 2 does on assignment.
+pub fn check_scalar_fits(op: &'static str, dtype: crate::DType, value: &Meta) -> Result<()> {
+    match value.scalar {
+        Some(scalar @ crate::Scalar::Int(v)) if !scalar.fits(dtype) => Err(Error::new(
+            crate::error::ErrorKind::Overflow,
+            op,
+            format!("Python integer {v} out of bounds for {dtype}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn infer_slice_assign(a: &InferArgs) -> Result<Inferred> {
+    let (x, value) = (&a.ins[0], &a.ins[1]);
+    let region = selected(a.op, &x.shape, &a.attrs.get::<Basic>().index)?;
+    if Layout::contiguous(&value.shape).broadcast_to(&region).is_none() {
+        return Err(Error::value(
+            a.op,
+            format!(
+                "could not broadcast input array from shape {} into shape {}",
+                crate::shape::display(&value.shape),
+                crate::shape::display(&region)
+            ),
+        ));
+    }
+    check_scalar_fits(a.op, x.dtype, value)?;
+    Ok(Inferred { ins: smallvec![x.dtype, x.dtype], outs: smallvec![Meta::new(x.shape.clone(), x.dtype)] })
+}
+
+fn run_slice_assign(a: &KernelArgs) -> Result<()> {
+    let out = a.out(0);
+    moves::copy(&a.ins[0], &out, a.par);
+    write_region(a, &a.ins[1], &out, &a.attrs.get::<Basic>().index);
+    Ok(())
+}
+
+/// `slice_assign(x, value, index)`: x with the indexed part replaced by `value` (broadcast to it).
+pub static SLICE_ASSIGN: Op = Op {
+    attrs: Basic::read,
+    grad: Grad::Vjp(|v| {
+        let index = &v.attrs.get::<Basic>().index;
+        grads!(v;
+            v.g().apply(&SLICE_ASSIGN, v.attrs.clone(), &[crate::rules::Operand::Scalar(crate::Scalar::Int(0))]),
+            v.g().with(&SLICE, basic(index)).sum_to(v.shape(1)),
+        )
+    }),
+    ..Op::new("slice_assign", 2, infer_slice_assign, Run::Kernel(run_slice_assign))
+};
+
+/// The order of the axes after `axis` is moved to `to`.
+pub fn move_axis(ndim: usize, axis: usize, to: usize) -> AxisList {
+    let mut order: AxisList = (0..ndim).filter(|&i| i != axis).collect();
+    order.insert(to, axis);
+    order
+}
+
+/// The shape with `axis` (checked) set to `size`.
+pub fn with_size(shape: &[usize], axis: usize, size: usize) -> Shape {
+    let mut out = Shape::from_slice(shape);
+    out[axis] = size;
+    out
+}
+
+pub const OPS: &[&Op] =
+    &[&RESHAPE, &BROADCAST_TO, &TRANSPOSE, &EXPAND_DIMS, &SQUEEZE, &FLIP, &SLICE, &SLICE_ZERO, &SLICE_ASSIGN];
