@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import Any
 
@@ -98,9 +98,13 @@ class ParameterDict(dict[str, Parameter]):
 
     # All of them at once --------------------------------------------------------------------------------------
 
+    def _each(self) -> Iterable[Parameter]:
+        """Every parameter once, also when it is shared and so listed under several names."""
+        return dict.fromkeys(self.values())
+
     def setattr(self, name: str, value: Any) -> None:
         """Set one attribute (`grad_req`, `lr_mult`, ...) on every parameter."""
-        for parameter in self.values():
+        for parameter in self._each():
             setattr(parameter, name, value)
 
     def initialize(
@@ -114,17 +118,17 @@ class ParameterDict(dict[str, Parameter]):
         """Initialise every parameter; `init` (Uniform()) serves those without an initialiser of their own."""
         if verbose and init is not None:
             init.set_verbosity(verbose=verbose)
-        for parameter in self.values():
+        for parameter in self._each():
             parameter.initialize(None, device, init, force_reinit, ctx)
 
     def zero_grad(self) -> None:
         """Fill all gradients with zeros in place."""
-        for parameter in self.values():
+        for parameter in self._each():
             parameter.zero_grad()
 
     def reset_device(self, device: DeviceLike = None, ctx: DeviceLike = None) -> None:
         """Move every parameter to `device` (one or a list)."""
-        for parameter in self.values():
+        for parameter in self._each():
             parameter.reset_device(device, ctx)
 
     def reset_ctx(self, ctx: DeviceLike = None) -> None:
@@ -133,7 +137,7 @@ class ParameterDict(dict[str, Parameter]):
 
     def list_device(self) -> list[Device]:
         """Every device that holds a parameter, each once."""
-        return list(dict.fromkeys(device for p in self.values() for device in p.list_device()))
+        return list(dict.fromkeys(device for p in self._each() for device in p.list_device()))
 
     def list_ctx(self) -> list[Device]:
         """1.x's name of `list_device`."""

@@ -63,10 +63,10 @@ class _Table:
 
 
 def _blocks(block: Any) -> Iterator[Any]:
-    """Every block below `block`, and it, each once."""
+    """Every block below `block`, and it, each once; containers have no row."""
     seen: dict[int, Any] = {}
     block.apply(lambda b: seen.setdefault(id(b), b))
-    return iter(seen.values())
+    return (b for b in seen.values() if b._in_summary)
 
 
 def _size(parameter: Any) -> int:
@@ -77,5 +77,5 @@ def _shapes(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return str(value.shape)
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_shapes, value))}]"
+        return ", ".join(f"[{_shapes(v)}]" if isinstance(v, (list, tuple)) else _shapes(v) for v in value)
     return type(value).__name__

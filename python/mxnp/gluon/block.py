@@ -48,6 +48,8 @@ class Block:
     ...         return self.output(self.hidden(x))
     """
 
+    _in_summary: ClassVar[bool] = True  # containers do without a row in the table
+
     def __init__(self, prefix: str | None = None, params: dict[str, Parameter] | None = None, **unknown: Any) -> None:
         if unknown:
             raise TypeError(f"{type(self).__name__}() got an unexpected keyword argument '{next(iter(unknown))}'")

@@ -14,6 +14,7 @@ class _Container:
     """The list behaviour of containers; mixed into a Block."""
 
     _children: Any
+    _in_summary = False
 
     def add(self, *blocks: Block) -> None:
         """Append blocks."""
