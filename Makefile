@@ -44,7 +44,7 @@ dev: $(STAMPS)/dev $(STAMPS)/extension ## Set up .venv with the tools for develo
 
 .PHONY: test
 test: $(STAMPS)/cargo-test $(STAMPS)/pytest ## Set up, then pass the tests: cargo's, then pytest's
-	@grep -hE '^ *Summary|^test result' $(STAMPS)/cargo-test.log || true
+	@grep -hE '^ *Summary|^test result: .* [1-9][0-9]* passed' $(STAMPS)/cargo-test.log || true
 	@tail -n 1 $(STAMPS)/pytest.log
 
 .PHONY: retest
@@ -165,7 +165,7 @@ FORCE:
 
 $(STAMPS)/extension: $(STAMPS)/venv $(STAMPS)/rust-files $(RUST) pyproject.toml
 	@touch $@.new
-	$(BIN)/maturin develop --release --locked --quiet
+	PIP_QUIET=1 $(BIN)/maturin develop --release --locked
 	@mv $@.new $@
 
 $(STAMPS)/examples $(STAMPS)/test $(STAMPS)/dev: $(STAMPS)/venv pyproject.toml tools/extra.py
