@@ -139,3 +139,68 @@ fn least_limit(root: &Path, path: &str, file: &str) -> Option<u64> {
     });
     limits.min()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    fn read(vars: &[(&str, &str)]) -> (Config, Vec<String>) {
+        let warnings = RefCell::new(Vec::new());
+        let get = |name: &str| vars.iter().find(|(n, _)| *n == name).map(|(_, text)| (*text).to_owned());
+        let config = Config::from_vars(&get, &|message| warnings.borrow_mut().push(message.to_string()));
+        (config, warnings.into_inner())
+    }
+
+    #[test]
+    fn own_names_come_before_others() {
+        let others = [("OMP_NUM_THREADS", "3,2"), ("MXNET_CPU_WORKER_NTHREADS", "5")];
+        assert_eq!(read(&others[..1]).0.threads, 3);
+        assert_eq!(read(&others).0.threads, 5);
+        assert_eq!(read(&[others[0], others[1], ("MXNP_NUM_THREADS", " 7 ")]).0.threads, 7);
+        assert_eq!(read(&[("MXNP_NUM_THREADS", "99999999")]).0.threads, MAX_THREADS);
+        assert!(read(&[]).0.threads >= 1);
+    }
+
+    #[test]
+    fn invalid_values_are_ignored_with_one_warning_each() {
+        let (config, warnings) = read(&[("MXNP_NUM_THREADS", "-1"), ("OMP_NUM_THREADS", "2")]);
+        assert_eq!(config.threads, 2);
+        assert_eq!(warnings, ["MXNP_NUM_THREADS=\"-1\" is ignored: expected a positive whole number"]);
+        let (config, warnings) = read(&[("MXNP_ENGINE", "quick"), ("MXNET_ENGINE_TYPE", "NaiveEngine")]);
+        assert_eq!((config.kind, warnings.len()), (Kind::Naive, 1));
+        assert!(read(&[("MXNP_NUM_THREADS", ""), ("MXNP_ENGINE", "")]).1.is_empty());
+    }
+
+    #[test]
+    fn the_engine_is_chosen_by_either_name() {
+        assert_eq!(read(&[]).0.kind, Kind::Threaded);
+        assert_eq!(read(&[("MXNP_ENGINE", "Naive")]).0.kind, Kind::Naive);
+        assert_eq!(read(&[("MXNET_ENGINE_TYPE", "Naive")]).0.kind, Kind::Naive);
+        let both = [("MXNP_ENGINE", "threaded"), ("MXNET_ENGINE_TYPE", "NaiveEngine")];
+        assert_eq!(read(&both).0.kind, Kind::Threaded);
+        assert!(read(&[("MXNET_ENGINE_TYPE", "ThreadedEnginePerDevice")]).1.is_empty());
+    }
+
+    #[test]
+    fn the_least_limit_of_the_control_groups_counts() {
+        let root = std::env::temp_dir().join(format!("mxnp-cgroup-{}", std::process::id()));
+        let put = |path: &str, text: &str| {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        put("a/b/memory.max", "max\n");
+        put("a/memory.max", "4096\n");
+        put("memory.max", "8192\n");
+        put("memory/c/memory.limit_in_bytes", "9223372036854771712\n");
+        put("memory/memory.limit_in_bytes", "1024\n");
+        assert_eq!(group_limit("0::/a/b\n", &root), Some(4096));
+        assert_eq!(group_limit("0::/host/path\n", &root), Some(8192));
+        assert_eq!(group_limit("5:cpu,memory:/c\n1:cpu:/a\n", &root), Some(1024));
+        assert_eq!(group_limit("0::/a\n5:memory:/c\n", &root), Some(1024));
+        assert_eq!(group_limit("nonsense\n1:cpu:/a\n", &root), None);
+        std::fs::remove_dir_all(&root).unwrap();
+        assert!(memory_limit() > 0);
+    }
+}

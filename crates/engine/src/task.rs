@@ -13,7 +13,7 @@ pub trait Tracked: Send + Sync {
     fn var(&self) -> &Var;
 
     /// Whether it holds contents that stay sound when a write to it fails (false: its value was never
-    /// computed). The engine asks only while no write to it is running.
+    /// computed). Asked from any thread at any time: an atomic load.
     fn has_contents(&self) -> bool;
 }
 
