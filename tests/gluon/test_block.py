@@ -233,6 +233,9 @@ def test_params_argument_shares():
     assert list(b.collect_params()) == ["weight", "bias"]
     with pytest.raises(AssertionError, match="does not fit"):
         nn.Dense(5, params=a.params)
+    own = gluon.Parameter("weight", shape=(4, 3))
+    b.weight = own
+    assert b.weight is own
 
 
 def test_params_argument_shares_through_children():
@@ -261,7 +264,9 @@ def test_share_parameters():
 def test_forward_before_initialize_names_the_parameter_from_the_outermost_block():
     net = nn.Sequential()
     net.add(Net())
-    with pytest.raises(RuntimeError, match=r"'0.hidden.weight' has not been initialized\nhint: call initialize"):
+    with pytest.raises(
+        RuntimeError, match=r"'0.hidden.weight' has not been initialized\nhint: call initialize"
+    ):
         net(np.ones((2, 3)))
 
 
@@ -332,6 +337,7 @@ def test_hybrid_forward_gets_operators_and_parameters():
         def __init__(self, **kwargs):
             super().__init__(**kwargs)
             self.gain = self.params.get("weight", shape=(3,), init="ones")
+            self.params.get("loose", shape=(1,))  # no attribute: not an argument of hybrid_forward
 
         def hybrid_forward(self, F, x, y=None, gain=None):
             assert F.np.ones is np.ones
@@ -355,7 +361,9 @@ def test_hybridize_takes_both_versions_options_and_keeps_results():
         net.initialize()
     x = np.ones((2, 3))
     eager = net(x).asnumpy()
-    net.hybridize(static_alloc=True, static_shape=True, inline_limit=2, forward_bulk_size=4, backward_bulk_size=4)
+    net.hybridize(
+        static_alloc=True, static_shape=True, inline_limit=2, forward_bulk_size=4, backward_bulk_size=4
+    )
     net.hybridize(partition_if_dynamic=False)
     onp.testing.assert_array_equal(net(x).asnumpy(), eager)
     net.hybridize(active=False)

@@ -146,7 +146,9 @@ def test_missing_and_extra_names(tmp_path, saved):
     bigger.add(nn.Dense(1, in_units=1))
     bigger[2].initialize(init="zeros")
     before = values(bigger)
-    with pytest.raises(AssertionError, match=r"net.params' lacks '2.weight', '2.bias'.*\nhint: allow_missing"):
+    with pytest.raises(
+        AssertionError, match=r"net.params' lacks '2.weight', '2.bias'.*\nhint: allow_missing"
+    ):
         bigger.load_parameters(file)
     assert_same(values(bigger), before)
     bigger.load_parameters(file, allow_missing=True)
@@ -154,7 +156,9 @@ def test_missing_and_extra_names(tmp_path, saved):
 
     smaller = network()[:1]
     before = values(smaller)
-    with pytest.raises(ValueError, match=r"contains '1.weight', '1.bias', which.*\nhint: ignore_extra") as caught:
+    with pytest.raises(
+        ValueError, match=r"contains '1.weight', '1.bias', which.*\nhint: ignore_extra"
+    ) as caught:
         smaller.load_parameters(file)
     assert isinstance(caught.value, MXNetError)
     assert_same(values(smaller), before)
@@ -167,7 +171,9 @@ def test_dtypes(tmp_path, saved):
     net = network()
     net.cast("float16")
     before = values(net)
-    with pytest.raises(AssertionError, match=r"'0.weight': expected dtype float16, found float32\nhint: cast_dtype"):
+    with pytest.raises(
+        AssertionError, match=r"'0.weight': expected dtype float16, found float32\nhint: cast_dtype"
+    ):
         net.load_parameters(file)
     assert_same(values(net), before)
     net.load_parameters(file, cast_dtype=True)
@@ -238,9 +244,9 @@ def test_a_missing_file(tmp_path):
 def test_saving_needs_data(tmp_path):
     net = nn.Sequential()
     net.add(nn.Dense(1))
-    with pytest.raises(RuntimeError, match="'0.weight' has not been initialized"):
+    with pytest.raises(RuntimeError, match=r"'0.weight' has not been initialized"):
         net.save_parameters(tmp_path / "f")
     net.initialize()
-    with pytest.raises(gluon.DeferredInitializationError, match="'0.weight'"):
+    with pytest.raises(gluon.DeferredInitializationError, match=r"'0.weight'"):
         net.save_parameters(tmp_path / "f")
     assert not list(tmp_path.iterdir())

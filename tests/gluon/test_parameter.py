@@ -32,7 +32,8 @@ def deferred(shape=(2, 0), **kwargs):
 
 
 @pytest.mark.parametrize(
-    ("shape", "expected"), [(3, (3,)), ((2, 0), (2, -1)), ((-1, 4), (-1, 4)), ([1, 2], (1, 2)), ((), ()), (None, None)]
+    ("shape", "expected"),
+    [(3, (3,)), ((2, 0), (2, -1)), ((-1, 4), (-1, 4)), ([1, 2], (1, 2)), ((), ()), (None, None)],
 )
 def test_shape_spells_unknown_as_minus_one(shape, expected):
     assert Parameter(shape=shape).shape == expected
@@ -74,7 +75,13 @@ def test_repr_and_name():
 
 def test_data_before_initialize():
     parameter = Parameter("weight", shape=(2,))
-    for read in (parameter.data, parameter.grad, parameter.list_data, parameter.list_grad, parameter.list_ctx):
+    for read in (
+        parameter.data,
+        parameter.grad,
+        parameter.list_data,
+        parameter.list_grad,
+        parameter.list_ctx,
+    ):
         with pytest.raises(RuntimeError, match="'weight' has not been initialized") as caught:
             read()
         assert not isinstance(caught.value, DeferredInitializationError)

@@ -85,7 +85,7 @@ def test_save_and_load_with_prefixes(tmp_path):
     net.collect_params("0").save(file, strip_prefix="0.")
     other.collect_params("0").load(file, restore_prefix="0.")
     onp.testing.assert_array_equal(other[0].weight.data().asnumpy(), onp.full((3, 2), 2))
-    with pytest.raises(ValueError, match="'0.weight' does not start with 'x'"):
+    with pytest.raises(ValueError, match=r"'0.weight' does not start with 'x'"):
         net.collect_params().save(file, strip_prefix="x")
-    with pytest.raises(AssertionError, match="lacks '1.weight'"):
+    with pytest.raises(AssertionError, match=r"lacks '1.weight'"):
         other.collect_params().load(file, restore_prefix="0.")

@@ -33,7 +33,9 @@ def load_arrays_into(block: Any, loaded: Any, source: str, options: LoadOptions)
     arrays = named_arrays(loaded, source)
     if not any(name in params for name in arrays):
         structural = _full_names(block)
-        arrays = {structural.get(name) or structural.get(block.prefix + name, name): a for name, a in arrays.items()}
+        arrays = {
+            structural.get(name) or structural.get(block.prefix + name, name): a for name, a in arrays.items()
+        }
     load_into(params, arrays, source, options)
 
 

@@ -38,4 +38,6 @@ def _iterate(device: Any) -> Iterable[Any]:
 
 
 def _not_a_device(entry: Any) -> MXNetTypeError:
-    return MXNetTypeError(f"device: expected a Device or a list of them, got {entry!r}\nhint: write mxnp.cpu() or mxnp.gpu(0)")
+    return MXNetTypeError(
+        f"device: expected a Device or a list of them, got {entry!r}\nhint: write mxnp.cpu() or mxnp.gpu(0)"
+    )

@@ -46,7 +46,9 @@ def named_arrays(loaded: Any, source: str, prefix: str = "") -> dict[str, Any]:
     Raises MXNetValueError when the arrays have no names.
     """
     if not isinstance(loaded, Mapping):
-        raise MXNetValueError(f"{source} holds arrays without names, so they cannot be matched with parameters")
+        raise MXNetValueError(
+            f"{source} holds arrays without names, so they cannot be matched with parameters"
+        )
     return {prefix + name.removeprefix("arg:").removeprefix("aux:"): array for name, array in loaded.items()}
 
 

@@ -66,11 +66,12 @@ class ParameterDict(dict[str, Parameter]):
         return parameter
 
     def _adopt(self, key: str, parameter: Parameter) -> Parameter:
-        """Register a block's attribute `key` and give back the parameter it should hold: a shared one if there is.
+        """Register a block's attribute `key` and give back the parameter it should hold: a shared one if there is
+        and the attribute is new.
 
         A parameter that `get` has just registered under its own name moves to the attribute's.
         """
-        shared = self._shared.get(key)
+        shared = None if key in self else self._shared.get(key)
         if shared is not None and shared is not parameter:
             shared.shape = parameter.shape
             parameter = shared

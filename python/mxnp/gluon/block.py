@@ -5,13 +5,21 @@ Knows no layer. Naming, files, hooks, the summary and 1.x's `F` have modules of 
 
 from __future__ import annotations
 
+import re
+import threading
 import warnings
 from collections.abc import Callable
 from os import PathLike
 from typing import Any, ClassVar, Self
 
 from mxnp import initializer
-from mxnp.error import DeferredInitializationError, MXNetError, MXNetNotImplementedError, MXNetTypeError, MXNetValueError
+from mxnp.error import (
+    DeferredInitializationError,
+    MXNetError,
+    MXNetNotImplementedError,
+    MXNetTypeError,
+    MXNetValueError,
+)
 
 from . import _checkpoint
 from ._children import Children, unwrap
@@ -50,9 +58,13 @@ class Block:
 
     _in_summary: ClassVar[bool] = True  # containers do without a row in the table
 
-    def __init__(self, prefix: str | None = None, params: dict[str, Parameter] | None = None, **unknown: Any) -> None:
+    def __init__(
+        self, prefix: str | None = None, params: dict[str, Parameter] | None = None, **unknown: Any
+    ) -> None:
         if unknown:
-            raise TypeError(f"{type(self).__name__}() got an unexpected keyword argument '{next(iter(unknown))}'")
+            raise TypeError(
+                f"{type(self).__name__}() got an unexpected keyword argument '{next(iter(unknown))}'"
+            )
         names = BlockNames.create(prefix, type(self).__name__.lower())
         self._block_names = names
         self._reg_params = ParameterDict(names.prefix, params)
@@ -66,7 +78,9 @@ class Block:
         value = unwrap(value)
         if "_children" not in self.__dict__:
             if isinstance(value, (Block, Parameter)):
-                raise AttributeError(f"{type(self).__name__}: call super().__init__() before setting '{name}'")
+                raise AttributeError(
+                    f"{type(self).__name__}: call super().__init__() before setting '{name}'"
+                )
         elif isinstance(value, Parameter):
             self._unregister(name, value)
             value = self._reg_params._adopt(name, value)
@@ -101,10 +115,13 @@ class Block:
         """Make `block` a child, named by its position when there is no `name`. Raises ValueError for no Block."""
         block = unwrap(block)
         if not isinstance(block, Block):
-            raise MXNetValueError(f"{type(self).__name__}: a child must be a Block, got {type(block).__name__}")
+            raise MXNetValueError(
+                f"{type(self).__name__}: a child must be a Block, got {type(block).__name__}"
+            )
         name = str(len(self._children)) if name is None else name
+        shared = {} if name in self._children else self._reg_params._shared_below(name)
         self._children[name] = block
-        if shared := self._reg_params._shared_below(name):
+        if shared:
             block._share(shared, "")
 
     # 1.x names ------------------------------------------------------------------------------------------------
@@ -180,11 +197,15 @@ class Block:
         Names the block lacks give a UserWarning; a shape that does not fit raises AssertionError.
         """
         if not isinstance(shared, dict):
-            raise MXNetValueError(f"share_parameters: expected a dict of parameters, got {type(shared).__name__}")
+            raise MXNetValueError(
+                f"share_parameters: expected a dict of parameters, got {type(shared).__name__}"
+            )
         own = self._collect_params_with_prefix()
         for name in shared:
             if name not in own:
-                warnings.warn(f"share_parameters: {type(self).__name__} has no parameter '{name}'", stacklevel=2)
+                warnings.warn(
+                    f"share_parameters: {type(self).__name__} has no parameter '{name}'", stacklevel=2
+                )
         self._share(shared, "")
         return self
 
@@ -375,7 +396,9 @@ class HybridBlock(Block):
         + ("partition_if_dynamic", "backend", "backend_opts", "clear")
     )
 
-    def __init__(self, prefix: str | None = None, params: dict[str, Parameter] | None = None, **unknown: Any) -> None:
+    def __init__(
+        self, prefix: str | None = None, params: dict[str, Parameter] | None = None, **unknown: Any
+    ) -> None:
         super().__init__(prefix, params, **unknown)
         self._active = False
         self._flags: dict[str, Any] = {}
@@ -409,20 +432,24 @@ class HybridBlock(Block):
         return self.forward(*args, **kwargs)
 
     def _finish_deferred(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.infer_shape(*args, *kwargs.values())
-        HybridBlock.infer_shape(self)  # complains about what is still unknown
-        for parameter in self._reg_params.values():
-            parameter._finish_deferred_init()
+        with _one_at_a_time:  # threads that make the first forward together share one initialisation
+            self.infer_shape(*args, *kwargs.values())
+            HybridBlock.infer_shape(self)  # complains about what is still unknown
+            for parameter in self._reg_params.values():
+                parameter._finish_deferred_init()
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the outputs; this one calls 1.x's `hybrid_forward` with `F` and the block's own parameters."""
         device = device_of_first((*args, *kwargs.values()))
-        params = {key: parameter.data(device) for key, parameter in self._reg_params.items()}
+        params = {key: p.data(device) for key, p in self._reg_params.items() if self.__dict__.get(key) is p}
         return self.hybrid_forward(F, *args, **kwargs, **params)
 
-    def hybrid_forward(self, F: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N803 (1.x's name)
+    def hybrid_forward(self, F: Any, *args: Any, **kwargs: Any) -> Any:
         """1.x's forward: `F` is the namespace of operators, parameters come as keyword arguments."""
         raise MXNetNotImplementedError(f"{type(self).__name__} defines neither forward nor hybrid_forward")
+
+
+_one_at_a_time = threading.RLock()
 
 
 def _attach(hooks: Hooks, hook: Callable[..., Any]) -> HookHandle:
@@ -434,8 +461,6 @@ def _attach(hooks: Hooks, hook: Callable[..., Any]) -> HookHandle:
 
 
 def _matching(params: dict[str, Parameter], select: str) -> dict[str, Parameter]:
-    import re
-
     pattern = re.compile(select)
     return {name: parameter for name, parameter in params.items() if pattern.match(name)}
 

@@ -5,4 +5,10 @@ from mxnp.error import DeferredInitializationError
 from ._parameter import Constant, Parameter, UninitializedParameterError
 from ._parameter_dict import ParameterDict
 
-__all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict", "UninitializedParameterError"]
+__all__ = [
+    "Constant",
+    "DeferredInitializationError",
+    "Parameter",
+    "ParameterDict",
+    "UninitializedParameterError",
+]

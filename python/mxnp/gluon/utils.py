@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import urllib.request
 import warnings
+from itertools import pairwise
 from typing import Any
 
 from mxnp import np
@@ -51,7 +52,7 @@ def split_data(data: Any, num_slice: int, batch_axis: int = 0, even_split: bool 
         )
     bounds = [size * i // num_slice for i in range(num_slice + 1)]
     before = (slice(None),) * (batch_axis % data.ndim)
-    return [data[(*before, slice(a, b))] for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [data[(*before, slice(a, b))] for a, b in pairwise(bounds)]
 
 
 def split_and_load(
@@ -133,7 +134,7 @@ def download(
     A file that is there, with the right `sha1_hash` when one is given, is kept unless `overwrite`. The file
     appears only when complete and checked. Raises OSError when all tries fail, MXNetError for a wrong hash.
     """
-    name = url.split("?")[0].rstrip("/").rsplit("/", 1)[-1]
+    name = url.split("?", maxsplit=1)[0].rstrip("/").rsplit("/", 1)[-1]
     if path is None:
         target = name
     else:
@@ -147,7 +148,9 @@ def download(
         part = os.path.join(scratch, name)
         _fetch(url, part, retries, verify_ssl)
         if sha1_hash and not check_sha1(part, sha1_hash):
-            raise MXNetError(f"download: {url} does not have the SHA-1 {sha1_hash}\nhint: the file has changed there")
+            raise MXNetError(
+                f"download: {url} does not have the SHA-1 {sha1_hash}\nhint: the file has changed there"
+            )
         replace_file(part, target)
     return target
 

@@ -46,8 +46,3 @@ def check_layout(layout: str | None, layouts: tuple[str, ...], layer: Any) -> st
     if layout not in layouts:
         raise MXNetValueError(f"{type(layer).__name__}: layout must be one of {layouts}, got {layout!r}")
     return layout
-
-
-def known(size: int) -> int:
-    """A dimension as Parameter takes it: -1 for 0, which layers use for "find it in the first forward"."""
-    return size or -1

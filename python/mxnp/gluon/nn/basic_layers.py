@@ -212,7 +212,9 @@ def _function(function: str | Callable[..., Any]) -> tuple[Callable[..., Any], s
                 return getattr(space, function), function
         raise MXNetValueError(f"Lambda: neither np nor npx has a function '{function}'")
     if not callable(function):
-        raise MXNetValueError(f"Lambda: expected a function or the name of one, got {type(function).__name__}")
+        raise MXNetValueError(
+            f"Lambda: expected a function or the name of one, got {type(function).__name__}"
+        )
     return function, getattr(function, "__name__", repr(function))
 
 

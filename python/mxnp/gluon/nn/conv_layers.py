@@ -14,19 +14,7 @@ from .activations import Activation
 
 
 class _Conv(HybridBlock):
-    """A convolution (cross-correlation): `activation(x * weight + bias)`.
-
-    Parameters
-    ----------
-    channels : number of output channels.
-    kernel_size : a number, or one per spatial axis; so are strides, padding and dilation.
-    groups : input and output channels are split into this many groups that do not mix.
-    layout : order of the axes of input and output; the weight has O in N's and I in C's place.
-    activation : name for Activation; None for none.
-    use_bias : whether there is a bias.
-    weight_initializer, bias_initializer : None takes the one given to `initialize`.
-    in_channels : number of input channels; 0 finds it in the first forward.
-    """
+    """A convolution (cross-correlation) over the spatial axes of its layouts."""
 
     _layouts: ClassVar[tuple[str, ...]]
 
@@ -46,6 +34,19 @@ class _Conv(HybridBlock):
         in_channels: int = 0,
         **kwargs: Any,
     ) -> None:
+        """Compute `activation(x * weight + bias)`.
+
+        Parameters
+        ----------
+        channels : number of output channels.
+        kernel_size : a number, or one per spatial axis; so are strides, padding and dilation.
+        groups : input and output channels are split into this many groups that do not mix.
+        layout : order of the axes of input and output; the weight has O in N's and I in C's place.
+        activation : name for Activation; None for none.
+        use_bias : whether there is a bias.
+        weight_initializer, bias_initializer : None takes the one given to `initialize`.
+        in_channels : number of input channels; 0 finds it in the first forward.
+        """
         super().__init__(**kwargs)
         self._layout = check_layout(layout, self._layouts, self)
         ndim = len(self._layout) - 2
@@ -125,23 +126,27 @@ class _Conv(HybridBlock):
 
 
 class Conv1D(_Conv):
-    __doc__ = f"""1-D convolution over (N, C, W), or `layout='NWC'`.
+    """1-D convolution over (N, C, W), or `layout='NWC'`.
 
-    {_Conv.__doc__}"""
+    >>> nn.Conv1D(8, kernel_size=3)              # (N, C, W) -> (N, 8, W - 2)
+    """
+
     _layouts = ("NCW", "NWC")
 
 
 class Conv2D(_Conv):
-    __doc__ = f"""2-D convolution over (N, C, H, W), or `layout='NHWC'`.
+    """2-D convolution over (N, C, H, W), or `layout='NHWC'`.
 
-    {_Conv.__doc__}
     >>> nn.Conv2D(8, kernel_size=3, padding=1)   # (N, C, H, W) -> (N, 8, H, W)
     """
+
     _layouts = ("NCHW", "NHWC")
 
 
 class Conv3D(_Conv):
-    __doc__ = f"""3-D convolution over (N, C, D, H, W), or `layout='NDHWC'`.
+    """3-D convolution over (N, C, D, H, W), or `layout='NDHWC'`.
 
-    {_Conv.__doc__}"""
+    >>> nn.Conv3D(8, kernel_size=1)              # (N, C, D, H, W) -> (N, 8, D, H, W)
+    """
+
     _layouts = ("NCDHW", "NDHWC")

@@ -10,7 +10,12 @@ from mxnp import npx
 
 from .._parameter import Parameter, _as_dtype
 from ..block import HybridBlock
-from ._common import axis_size, device_of, known
+from ._common import axis_size, device_of
+
+
+def _vector(name: str, size: int, init: Any, learned: bool) -> Parameter:
+    """One number per channel; `size` 0 is found in the first forward."""
+    return Parameter(name, shape=(size,), init=init, allow_deferred_init=True, differentiable=learned)
 
 
 class BatchNorm(HybridBlock):
@@ -55,16 +60,10 @@ class BatchNorm(HybridBlock):
             "fix_gamma": not scale,
             "use_global_stats": use_global_stats,
         }
-
-        def channels(name: str, init: Any, learned: bool) -> Parameter:
-            return Parameter(
-                name, shape=(known(in_channels),), init=init, allow_deferred_init=True, differentiable=learned
-            )
-
-        self.gamma = channels("gamma", gamma_initializer, scale)
-        self.beta = channels("beta", beta_initializer, center)
-        self.running_mean = channels("running_mean", running_mean_initializer, False)
-        self.running_var = channels("running_var", running_variance_initializer, False)
+        self.gamma = _vector("gamma", in_channels, gamma_initializer, scale)
+        self.beta = _vector("beta", in_channels, beta_initializer, center)
+        self.running_mean = _vector("running_mean", in_channels, running_mean_initializer, False)
+        self.running_var = _vector("running_var", in_channels, running_variance_initializer, False)
 
     def infer_shape(self, x: Any, *args: Any) -> None:
         """Every parameter has one element per channel."""
@@ -132,20 +131,8 @@ class LayerNorm(HybridBlock):
         self._epsilon = epsilon
         self._center = center
         self._scale = scale
-        self.gamma = Parameter(
-            "gamma",
-            shape=(known(in_channels),),
-            init=gamma_initializer,
-            allow_deferred_init=True,
-            differentiable=scale,
-        )
-        self.beta = Parameter(
-            "beta",
-            shape=(known(in_channels),),
-            init=beta_initializer,
-            allow_deferred_init=True,
-            differentiable=center,
-        )
+        self.gamma = _vector("gamma", in_channels, gamma_initializer, scale)
+        self.beta = _vector("beta", in_channels, beta_initializer, center)
 
     def infer_shape(self, x: Any, *args: Any) -> None:
         """Gamma and beta have the size of `axis`."""
