@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import warnings
@@ -12,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as onp
 
 from mxnp import autograd
+from mxnp._core import init_stream
 from mxnp.error import MXNetNotImplementedError, MXNetTypeError, MXNetValueError
 
 _registry: dict[str, type[Initializer]] = {}
@@ -106,15 +106,6 @@ def _parse(text: str) -> tuple[str, dict[str, Any]]:
     )
 
 
-def _random_stream() -> contextlib.AbstractContextManager[Any]:
-    """Draws inside come from the initializers' own counter, where the random module has one."""
-    try:
-        from mxnp.random import _init_stream
-    except ImportError:
-        return contextlib.nullcontext()
-    return _init_stream()
-
-
 class Initializer:
     """Base of the initializers; a subclass defines `_init_weight(self, name, arr)` and fills `arr` in place.
 
@@ -163,7 +154,7 @@ class Initializer:
         desc = desc if isinstance(desc, InitDesc) else InitDesc(desc)
         own = desc.attrs.get("__init__")
         chosen = create(own) if own else self
-        with autograd.pause(), _random_stream():
+        with autograd.pause(), init_stream():
             if not own:
                 self._init_by_name(desc, arr)
             elif type(chosen).__call__ is not Initializer.__call__:

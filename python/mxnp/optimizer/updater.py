@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from mxnp import autograd, np
@@ -54,15 +55,23 @@ class Updater:
         """All states as bytes; with `dump_optimizer` also hyperparameters and update counts."""
         return _states.dump(self.states, self.optimizer if dump_optimizer else None)
 
-    def set_states(self, states: bytes, name: str = "set_states") -> None:
+    def set_states(
+        self,
+        states: bytes,
+        name: str = "set_states",
+        check: Callable[[dict[int | str, Any], str], None] | None = None,
+    ) -> None:
         """Take the states, and where they are there the hyperparameters and counts, from `get_states`.
 
         MXNet's own pickled states are read too, through an unpickler that can make nothing but arrays,
-        containers and plain values. Bad bytes raise MXNetValueError, named by `name`, and change nothing.
+        containers and plain values. Bad bytes raise MXNetValueError, named by `name`, and change nothing;
+        `check(states, name)` may refuse them too.
         """
         data = bytes(states)
         reader = _legacy_states.load if _legacy_states.looks_like(data) else _states.load
         loaded, described = reader(data, name)
+        if check is not None:
+            check(loaded, name)
         if described is not None:
             _states.restore(self.optimizer, described, name)
         self.states = loaded
