@@ -59,7 +59,9 @@ def test_bad_arguments():
     with pytest.raises(AssertionError, match="stype"):
         Parameter(stype="dense")
     with pytest.raises(TypeError, match="expected a Device"):
-        Parameter(shape=(1,)).initialize(device="cpu")
+        Parameter(shape=(1,)).initialize(device=[cpu(), 3])
+    with pytest.raises(ValueError, match="at least one device"):
+        Parameter(shape=(1,)).initialize(device=[])
     with pytest.raises(ValueError, match="two names"):
         Parameter(shape=(1,)).initialize(device=cpu(), ctx=cpu())
 

@@ -8,7 +8,7 @@ from typing import Any
 from mxnp.device import Device
 from mxnp.error import MXNetTypeError, MXNetValueError
 
-DeviceLike = Device | Iterable[Device] | None
+DeviceLike = Device | str | Iterable[Device | str] | None
 
 
 def device_list(device: DeviceLike, ctx: DeviceLike = None) -> list[Device] | None:
@@ -22,22 +22,16 @@ def device_list(device: DeviceLike, ctx: DeviceLike = None) -> list[Device] | No
         raise MXNetValueError("device and ctx are two names of one argument: give one of them")
     if device is None:
         return None
-    devices: list[Any] = [device] if isinstance(device, Device) else list(_iterate(device))
-    for entry in devices:
-        if not isinstance(entry, Device):
-            raise _not_a_device(entry)
+    entries = [device] if isinstance(device, (Device, str)) or not isinstance(device, Iterable) else device
+    devices = [_as_device(entry) for entry in entries]
     if not devices:
         raise MXNetValueError("device: expected at least one device, got an empty list")
     return list(dict.fromkeys(devices))
 
 
-def _iterate(device: Any) -> Iterable[Any]:
-    if isinstance(device, str) or not isinstance(device, Iterable):
-        raise _not_a_device(device)
-    return device
-
-
-def _not_a_device(entry: Any) -> MXNetTypeError:
-    return MXNetTypeError(
+def _as_device(entry: Any) -> Device:
+    if isinstance(entry, (Device, str)):
+        return Device(entry)
+    raise MXNetTypeError(
         f"device: expected a Device or a list of them, got {entry!r}\nhint: write mxnp.cpu() or mxnp.gpu(0)"
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as onp
 
-from mxnp import autograd, initializer, np
+from mxnp import _core, autograd, initializer, np
 from mxnp.device import Device, cpu, current_device
 from mxnp.error import DeferredInitializationError, MXNetError, MXNetTypeError, MXNetValueError
 
@@ -146,9 +146,11 @@ class Parameter:
         grad_req = grad_req if self._differentiable else "null"
         changed = grad_req != getattr(self, "_grad_req", grad_req)
         self._grad_req = grad_req
-        if changed:
+        if changed and grad_req == "null":
             for array in self._arrays.values():
-                array.attach_grad(grad_req)
+                array.drop_grad()
+        elif changed:
+            self._attach_grads()
 
     # Making the data ------------------------------------------------------------------------------------------
 
@@ -410,13 +412,7 @@ def _as_shape(shape: int | Shape, name: str) -> Shape:
 
 
 def _as_dtype(dtype: Any) -> onp.dtype:
-    if dtype is None:
-        return onp.dtype("float32")
-    if isinstance(dtype, str) and dtype == "bfloat16":
-        import ml_dtypes  # an extra: NumPy has no bfloat16 of its own
-
-        return onp.dtype(ml_dtypes.bfloat16)
-    return onp.dtype(dtype)
+    return _core.dtype("float32" if dtype is None else dtype)
 
 
 def _as_stype(stype: str) -> str:
