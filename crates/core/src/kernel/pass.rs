@@ -1,7 +1,12 @@
 //! The tiled interpreter: one pass over memory that runs a short program of steps on tiles that stay in L1.
 //! A single elementwise op, a fused chain and a reduction at its end are all a [`Pass`].
 
+use crate::kernel::machine::Machine;
+use crate::kernel::program::{self, Program};
 use crate::kernel::reduce::Fold;
+use crate::kernel::reduction;
+use crate::kernel::scratch::with_scratch;
+use crate::kernel::space::{Tile, cut, simplify};
 use crate::layout::Layout;
 use crate::op::StepFn;
 use crate::par::Parallel;
@@ -78,12 +83,43 @@ pub struct Slot<'a> {
     pub layout: &'a Layout,
 }
 
+/// Bytes of one register's tile: several of them stay in L1.
+const TILE_BYTES: usize = 8 * 1024;
+/// Elements that are worth a chunk of their own; below it a pass runs on the calling thread.
+const CHUNK: usize = 32 * 1024;
+
 /// Runs the pass.
 ///
 /// # Safety
 /// Slots are valid for the accesses that loads and stores make of them. A store's memory overlaps that of a
 /// load only through the same layout at the same element, and no other store's.
 pub unsafe fn run(pass: &Pass, slots: &[Slot], scalars: &[Scalar], par: &dyn Parallel) {
-    let _ = (pass, slots, scalars, par);
-    unimplemented!("being written")
+    if let Some(tail) = &pass.reduce {
+        // SAFETY: the caller's contract.
+        return unsafe { reduction::run(pass, tail, slots, scalars, par) };
+    }
+    if pass.shape.contains(&0) {
+        return;
+    }
+    let mut walks = program::walks(pass, slots);
+    let mut dims = simplify(&pass.shape, &mut walks);
+    let widest = pass.regs.iter().map(|d| d.size()).max().unwrap_or(1);
+    cut(&mut dims, &walks, (TILE_BYTES / widest).clamp(512, 4096));
+    let program = Program::new(pass, scalars, dims, walks);
+    let tiles: usize = program.dims.iter().map(|d| d.tiles()).product();
+    let together = CHUNK.div_ceil(program.tile.max(1));
+    par.run(tiles.div_ceil(together), &|chunk| {
+        let first = chunk * together;
+        with_scratch(program.scratch, |scratch| {
+            // SAFETY: the scratch is this call's alone; chunks have tiles, and so elements, of their own.
+            unsafe {
+                let mut machine = Machine::new(&program, scratch);
+                let mut tile = Tile::at(&program.dims, first);
+                for _ in first..(first + together).min(tiles) {
+                    machine.run(&tile);
+                    tile.advance(&program.dims);
+                }
+            }
+        });
+    });
 }

@@ -1,6 +1,7 @@
 //! Conversion between dtypes.
 
 use crate::attrs::Attrs;
+use crate::kernel::step;
 use crate::op::{Grad, InferArgs, Inferred, Meta, Op, Run};
 use crate::{DType, Result, attrs, grads};
 use smallvec::smallvec;
@@ -23,7 +24,7 @@ fn infer(a: &InferArgs) -> Result<Inferred> {
 pub static ASTYPE: Op = Op {
     attrs: AsType::read,
     grad: Grad::Vjp(|v| grads!(v; v.g().cast(v.ins[0].0.dtype))),
-    ..Op::new("astype", 1, infer, Run::Elementwise(|_, _| None))
+    ..Op::new("astype", 1, infer, Run::Elementwise(|ins, out| Some(step::cast(ins[0], out))))
 };
 
 pub const OPS: &[&Op] = &[&ASTYPE];

@@ -1,6 +1,7 @@
 //! Arrays from nothing: full, arange, ...
 
 use crate::attrs::Attrs;
+use crate::kernel::step;
 use crate::op::{Grad, InferArgs, Inferred, Meta, Op, Run};
 use crate::shape::{Shape, checked_numel};
 use crate::{DType, Result, attrs};
@@ -27,7 +28,7 @@ fn infer_full(a: &InferArgs) -> Result<Inferred> {
 pub static FULL: Op = Op {
     attrs: Full::read,
     grad: Grad::Vjp(|v| crate::grads!(v; v.g().sum_to(v.shape(0)))),
-    ..Op::new("full", 1, infer_full, Run::Elementwise(|_, _| None))
+    ..Op::new("full", 1, infer_full, Run::Elementwise(|ins, out| Some(step::cast(ins[0], out))))
 };
 
 pub const OPS: &[&Op] = &[&FULL];

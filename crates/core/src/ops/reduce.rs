@@ -1,9 +1,13 @@
 //! Reductions over axes: sum, prod, max, min, argmax, ...
 
 use crate::attrs::{Attrs, Ints};
+use crate::kernel::fold::{self, Reduction};
+use crate::kernel::lane::Lane;
+use crate::kernel::num::Num;
+use crate::kernel::reduce::Fold;
 use crate::op::{Grad, InferArgs, Inferred, Meta, Op, Run};
 use crate::shape::{AxisList, check_axes, reduced};
-use crate::{DType, Result, attrs, grads};
+use crate::{DType, Result, attrs, grads, with_type};
 use smallvec::smallvec;
 
 attrs! {
@@ -38,6 +42,28 @@ fn infer_sum(a: &InferArgs) -> Result<Inferred> {
     })
 }
 
+struct Sum;
+impl<A: Lane<Wide: Num>> Reduction<A, A> for Sum {
+    type Acc = A::Wide;
+    const IDENTITY: A::Wide = A::Wide::ZERO;
+    #[inline(always)]
+    fn lift(x: A::Wide, _: usize) -> A::Wide {
+        x
+    }
+    #[inline(always)]
+    fn combine(a: A::Wide, b: A::Wide) -> A::Wide {
+        a.add(b)
+    }
+    #[inline(always)]
+    fn result(acc: A::Wide) -> A::Wide {
+        acc
+    }
+}
+
+fn sum(_: DType, out: DType) -> Option<Fold> {
+    with_type!(all out, T => Some(fold::of::<Sum, T, T>()))
+}
+
 pub static SUM: Op = Op {
     attrs: Reduce::read,
     grad: Grad::Vjp(|v| {
@@ -45,7 +71,7 @@ pub static SUM: Op = Op {
         let kept = reduced(x, &axes(v.attrs, x.len()), true);
         grads!(v; v.g().reshape(&kept).broadcast_to(x))
     }),
-    ..Op::new("sum", 1, infer_sum, Run::Reduce { fold: |_, _| None, axes })
+    ..Op::new("sum", 1, infer_sum, Run::Reduce { fold: sum, axes })
 };
 
 pub const OPS: &[&Op] = &[&SUM];

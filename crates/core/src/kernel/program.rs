@@ -1,0 +1,314 @@
+//! A pass made ready for one set of buffers: where each register lives, what is read and written without a
+//! copy, and in which order loads, steps and stores run. Built once per run, read by every thread.
+
+use crate::kernel::pass::{Load, Pass, Reg, Slot, Source, Store};
+use crate::kernel::space::{Dims, Walk, is_contiguous};
+use crate::kernel::step;
+use crate::op::StepFn;
+use crate::{DType, Scalar};
+use smallvec::SmallVec;
+
+/// One instruction of a tile's program; the number is an index into the pass's list.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Instr {
+    Load(usize),
+    Step(usize),
+    Store(usize),
+}
+
+/// How one load or store reaches memory.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// Index into [`Program::walks`]; none for a scalar.
+    pub walk: Option<usize>,
+    pub contiguous: bool,
+    /// The conversion between memory and register, where their dtypes differ.
+    pub cast: Option<StepFn>,
+    /// Load: the register's place is its own for the whole run, so an unmoved source needs no second read.
+    pub keeps: bool,
+}
+
+/// Where a register's elements are during a tile.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Place {
+    Unused,
+    /// At this offset of the scratch memory.
+    Scratch(usize),
+    /// In the memory that this walk is at.
+    Memory(usize),
+}
+
+pub struct Program<'a> {
+    pub pass: &'a Pass,
+    pub dims: Dims,
+    pub walks: SmallVec<[Walk; 6]>,
+    pub loads: SmallVec<[Access; 6]>,
+    pub stores: SmallVec<[Access; 2]>,
+    pub places: SmallVec<[Place; 12]>,
+    pub code: SmallVec<[Instr; 16]>,
+    /// The value of each scalar load, as an element of its register's dtype.
+    pub constants: SmallVec<[[u8; 16]; 6]>,
+    /// The offset of a buffer for one tile of the widest elements, between gathering and converting.
+    pub temporary: usize,
+    pub scratch: usize,
+    /// The most elements a tile has.
+    pub tile: usize,
+}
+
+// SAFETY: the addresses inside are only dereferenced under the contract of `pass::run`, whose chunks touch
+// disjoint elements.
+unsafe impl Sync for Program<'_> {}
+
+/// The walks of a pass over its whole shape: its stores', then its array loads'.
+pub fn walks(pass: &Pass, slots: &[Slot]) -> SmallVec<[Walk; 6]> {
+    let stores = pass.stores.iter().map(|s| walk(&slots[s.target], s.dtype));
+    let loads = pass.loads.iter().filter_map(|l| match l.source {
+        Source::Array(slot) => Some(walk(&slots[slot], l.dtype)),
+        Source::Scalar(_) => None,
+    });
+    stores.chain(loads).collect()
+}
+
+/// The walk over one slot.
+pub fn walk(slot: &Slot, dtype: DType) -> Walk {
+    let size = dtype.size();
+    Walk {
+        start: slot.base.wrapping_add(slot.layout.offset * size),
+        steps: slot.layout.strides.iter().map(|s| s * size as isize).collect(),
+        size,
+    }
+}
+
+impl<'a> Program<'a> {
+    /// `dims` are cut into blocks, and `walks` (from [`walks`]) have steps along them.
+    pub fn new(pass: &'a Pass, scalars: &[Scalar], dims: Dims, walks: SmallVec<[Walk; 6]>) -> Program<'a> {
+        let tile = dims.iter().map(|d| d.block).product();
+        let mut program = Program {
+            pass,
+            loads: SmallVec::new(),
+            stores: SmallVec::new(),
+            places: SmallVec::from_elem(Place::Unused, pass.regs.len()),
+            code: SmallVec::new(),
+            constants: SmallVec::new(),
+            temporary: 0,
+            scratch: 0,
+            tile,
+            dims,
+            walks,
+        };
+        program.find_accesses(scalars);
+        Planner::new(&program).plan(&mut program);
+        program
+    }
+
+    fn find_accesses(&mut self, scalars: &[Scalar]) {
+        let pass = self.pass;
+        let access = |walk: usize, from: DType, to: DType| Access {
+            walk: Some(walk),
+            contiguous: is_contiguous(&self.dims, &self.walks[walk]),
+            cast: (from != to).then(|| step::cast(from, to)),
+            keeps: self.dims.iter().zip(&self.walks[walk].steps).any(|(d, &s)| s == 0 && d.tiles() > 1),
+        };
+        self.stores =
+            pass.stores.iter().enumerate().map(|(i, s)| access(i, pass.regs[s.reg], s.dtype)).collect();
+        let mut next = pass.stores.len();
+        for load in &pass.loads {
+            let mut bytes = [0; 16];
+            self.loads.push(match load.source {
+                Source::Array(_) => {
+                    next += 1;
+                    access(next - 1, load.dtype, pass.regs[load.reg])
+                }
+                Source::Scalar(i) => {
+                    scalars[i].write(pass.regs[load.reg], &mut bytes);
+                    Access { walk: None, contiguous: false, cast: None, keeps: true }
+                }
+            });
+            self.constants.push(bytes);
+        }
+    }
+
+    /// The first and last byte a walk touches.
+    fn extent(&self, walk: usize) -> (usize, usize) {
+        let walk = &self.walks[walk];
+        let (mut low, mut high) = (walk.start as isize, walk.start as isize + walk.size as isize);
+        for (dim, step) in self.dims.iter().zip(&walk.steps) {
+            let reach = (dim.n as isize - 1) * step;
+            if reach < 0 { low += reach } else { high += reach }
+        }
+        (low as usize, high as usize)
+    }
+
+    fn overlaps(&self, a: usize, b: usize) -> bool {
+        let ((a, b), (c, d)) = (self.extent(a), self.extent(b));
+        a < d && c < b
+    }
+}
+
+/// After the last step.
+const END: usize = usize::MAX;
+
+/// Finds the order of instructions and the registers' places.
+struct Planner {
+    /// For each register: the last step that reads it (END for late stores and reductions), if any does.
+    last_read: SmallVec<[Option<usize>; 12]>,
+    /// Pairs (store, load) whose memory overlaps.
+    aliases: SmallVec<[(usize, usize); 4]>,
+    /// For each store: the step after which it runs, END where it must wait for all of them.
+    store_after: SmallVec<[usize; 2]>,
+    /// Free scratch buffers: element size and offset.
+    free: SmallVec<[(usize, usize); 8]>,
+}
+
+impl Planner {
+    fn new(program: &Program) -> Planner {
+        let pass = program.pass;
+        let mut planner = Planner {
+            last_read: SmallVec::from_elem(None, pass.regs.len()),
+            aliases: SmallVec::new(),
+            store_after: SmallVec::new(),
+            free: SmallVec::new(),
+        };
+        for (s, store) in program.stores.iter().enumerate() {
+            for (l, load) in program.loads.iter().enumerate() {
+                if let (Some(a), Some(b)) = (store.walk, load.walk)
+                    && program.overlaps(a, b)
+                {
+                    planner.aliases.push((s, l));
+                }
+            }
+        }
+        for (i, step) in pass.steps.iter().enumerate() {
+            for &r in &step.ins {
+                planner.last_read[r] = Some(i);
+            }
+        }
+        if let Some(tail) = &pass.reduce {
+            planner.last_read[tail.reg] = Some(END);
+        }
+        let steps_only = planner.last_read.clone();
+        let direct = |l: &Load| pass.stores.iter().any(|s| s.reg == l.reg);
+        for (s, store) in pass.stores.iter().enumerate() {
+            let defined = pass.steps.iter().position(|step| step.out == store.reg);
+            // A store may run early if nothing read afterwards lies in its memory.
+            let early = defined.filter(|&at| {
+                planner.aliases.iter().filter(|(t, _)| *t == s).all(|&(_, l)| {
+                    let load = &pass.loads[l];
+                    !direct(load) && steps_only[load.reg].is_none_or(|last| last <= at)
+                })
+            });
+            planner.store_after.push(early.unwrap_or(END));
+            if early.is_none() {
+                planner.last_read[store.reg] = Some(END);
+            }
+        }
+        planner
+    }
+
+    fn plan(mut self, program: &mut Program) {
+        let pass = program.pass;
+        for (l, load) in pass.loads.iter().enumerate() {
+            // Read before any store could change it: what a store or the reduction takes at the end.
+            if self.aliases.iter().any(|&(_, a)| a == l) && self.last_read[load.reg] == Some(END) {
+                self.load(program, l, true);
+            }
+        }
+        for (i, step) in pass.steps.iter().enumerate() {
+            for &r in &step.ins {
+                self.load_register(program, r);
+            }
+            for (k, &r) in step.ins.iter().enumerate() {
+                if self.last_read[r] == Some(i) && !step.ins[..k].contains(&r) {
+                    self.release(program, r);
+                }
+            }
+            program.places[step.out] = match self.direct_target(program, i) {
+                Some(walk) => Place::Memory(walk),
+                None => self.claim(program, pass.regs[step.out].size()),
+            };
+            program.code.push(Instr::Step(i));
+            self.stores_after(program, i);
+            if self.last_read[step.out].is_none() {
+                self.release(program, step.out);
+            }
+        }
+        for store in &pass.stores {
+            self.load_register(program, store.reg);
+        }
+        if let Some(tail) = &pass.reduce {
+            self.load_register(program, tail.reg);
+        }
+        self.stores_after(program, END);
+        program.temporary = program.scratch;
+        program.scratch += program.tile * 16;
+    }
+
+    /// Emits the stores that run after step `at`, but those that the step wrote in place.
+    fn stores_after(&self, program: &mut Program, at: usize) {
+        for (s, store) in program.pass.stores.iter().enumerate() {
+            if self.store_after[s] == at && program.places[store.reg] != Place::Memory(s) {
+                program.code.push(Instr::Store(s));
+            }
+        }
+    }
+
+    /// The walk of a store whose memory step `i` may write itself.
+    fn direct_target(&self, program: &Program, i: usize) -> Option<usize> {
+        let pass = program.pass;
+        let fits = |(s, store): (usize, &Store)| {
+            let access = &program.stores[s];
+            let same_place = self.aliases.iter().filter(|(t, _)| *t == s).all(|&(_, l)| {
+                let here = pass.steps[i].ins.contains(&pass.loads[l].reg);
+                !here || program.walks[program.loads[l].walk.unwrap_or(s)].size == store.dtype.size()
+            });
+            let ok = store.reg == pass.steps[i].out
+                && self.store_after[s] == i
+                && access.contiguous
+                && access.cast.is_none()
+                && same_place;
+            ok.then_some(s)
+        };
+        pass.stores.iter().enumerate().find_map(fits)
+    }
+
+    /// Makes sure that a register which a load defines is loaded.
+    fn load_register(&mut self, program: &mut Program, reg: Reg) {
+        if program.places[reg] == Place::Unused
+            && let Some(l) = program.pass.loads.iter().position(|l| l.reg == reg)
+        {
+            self.load(program, l, false);
+        }
+    }
+
+    fn load(&mut self, program: &mut Program, l: usize, copy: bool) {
+        let reg = program.pass.loads[l].reg;
+        if program.places[reg] != Place::Unused {
+            return;
+        }
+        let access = &program.loads[l];
+        program.places[reg] = match access.walk {
+            Some(walk) if access.contiguous && access.cast.is_none() && !copy => Place::Memory(walk),
+            _ => self.claim(program, program.pass.regs[reg].size()),
+        };
+        if let Place::Scratch(_) = program.places[reg] {
+            program.code.push(Instr::Load(l));
+        }
+    }
+
+    fn claim(&mut self, program: &mut Program, size: usize) -> Place {
+        if let Some(i) = self.free.iter().rposition(|&(s, _)| s == size) {
+            return Place::Scratch(self.free.swap_remove(i).1);
+        }
+        let at = program.scratch;
+        program.scratch += (program.tile * size).next_multiple_of(64);
+        Place::Scratch(at)
+    }
+
+    fn release(&mut self, program: &Program, reg: Reg) {
+        let kept =
+            program.pass.loads.iter().position(|l| l.reg == reg).is_some_and(|l| program.loads[l].keeps);
+        if let (Place::Scratch(at), false) = (program.places[reg], kept) {
+            self.free.push((program.pass.regs[reg].size(), at));
+        }
+    }
+}

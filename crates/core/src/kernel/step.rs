@@ -1,0 +1,186 @@
+//! Turns formulas into steps: one loop per arity over contiguous tiles, compiled for each instruction set.
+//!
+//! Rationale: results of a block go through a local array, because an output may lie on an input and the
+//! compiler would otherwise guard its vector loop with an overlap check that such calls fail.
+
+use crate::kernel::lane::{CastFrom, Lane};
+use crate::op::StepFn;
+use crate::{DType, isa_versions, with_type};
+
+/// Elements computed between reading and writing.
+const BLOCK: usize = 32;
+
+/// A formula of one operand.
+pub trait Formula1<W> {
+    type O;
+    fn f(a: W) -> Self::O;
+}
+
+/// A formula of two operands.
+pub trait Formula2<W> {
+    type O;
+    fn f(a: W, b: W) -> Self::O;
+}
+
+/// Calls `block` with pointers to whole blocks; the last, partial one is staged in `pads`.
+#[inline(always)]
+unsafe fn blocks<const K: usize, R: Lane>(
+    n: usize,
+    ins: [(*const u8, usize); K],
+    out: *mut u8,
+    block: impl Fn([*const u8; K], &mut [R; BLOCK]),
+) {
+    let out = out.cast::<R>();
+    let mut pads = [[0u128; BLOCK]; K];
+    let mut done = 0;
+    while done < n {
+        let take = (n - done).min(BLOCK);
+        let mut at = [std::ptr::null(); K];
+        for k in 0..K {
+            let (start, size) = ins[k];
+            // SAFETY: `done < n` elements of `size` bytes are readable from `start`.
+            at[k] = unsafe { start.add(done * size) };
+            if take < BLOCK {
+                let pad = pads[k].as_mut_ptr().cast::<u8>();
+                // SAFETY: a pad holds a block of the widest element.
+                unsafe { std::ptr::copy_nonoverlapping(at[k], pad, take * size) };
+                at[k] = pad;
+            }
+        }
+        let mut results = [R::default(); BLOCK];
+        block(at, &mut results);
+        // SAFETY: `take` elements from `done` lie within the `n` that are writable.
+        unsafe { std::ptr::copy_nonoverlapping(results.as_ptr(), out.add(done), take) };
+        done += take;
+    }
+}
+
+/// # Safety
+/// As [`StepFn`], for one input of `A` and an output of `R`.
+#[inline(always)]
+unsafe fn unary_body<F, A: Lane, R: Lane>(n: usize, ins: &[*const u8], out: *mut u8)
+where
+    F: Formula1<A::Wide, O = R::Wide>,
+{
+    let size = size_of::<A>();
+    // SAFETY: the caller's contract; a block is readable where `blocks` points.
+    unsafe {
+        blocks::<1, R>(n, [(ins[0], size)], out, |[a], results| {
+            let a = a.cast::<A>();
+            for k in 0..BLOCK {
+                results[k] = R::narrow(F::f((*a.add(k)).widen()));
+            }
+        })
+    }
+}
+
+/// # Safety
+/// As [`StepFn`], for two inputs of `A` and an output of `R`.
+#[inline(always)]
+unsafe fn binary_body<F, A: Lane, R: Lane>(n: usize, ins: &[*const u8], out: *mut u8)
+where
+    F: Formula2<A::Wide, O = R::Wide>,
+{
+    let size = size_of::<A>();
+    // SAFETY: the caller's contract; a block is readable where `blocks` points.
+    unsafe {
+        blocks::<2, R>(n, [(ins[0], size), (ins[1], size)], out, |[a, b], results| {
+            let (a, b) = (a.cast::<A>(), b.cast::<A>());
+            for k in 0..BLOCK {
+                results[k] = R::narrow(F::f((*a.add(k)).widen(), (*b.add(k)).widen()));
+            }
+        })
+    }
+}
+
+/// # Safety
+/// As [`StepFn`], for an input of `A` and an output of `R`.
+#[inline(always)]
+unsafe fn cast_body<A: Lane, R: Lane + CastFrom<A::Wide>>(n: usize, ins: &[*const u8], out: *mut u8) {
+    let size = size_of::<A>();
+    // SAFETY: the caller's contract; a block is readable where `blocks` points.
+    unsafe {
+        blocks::<1, R>(n, [(ins[0], size)], out, |[a], results| {
+            let a = a.cast::<A>();
+            for k in 0..BLOCK {
+                results[k] = R::cast_from((*a.add(k)).widen());
+            }
+        })
+    }
+}
+
+isa_versions! {
+    /// The step of a formula of one operand.
+    pub fn unary -> StepFn = unary_body;
+    generics [F: Formula1<A::Wide, O = R::Wide>, A: Lane, R: Lane] names [F, A, R]
+    fast A::FAST && R::FAST; args (n: usize, ins: &[*const u8], out: *mut u8)
+}
+
+isa_versions! {
+    /// The step of a formula of two operands.
+    pub fn binary -> StepFn = binary_body;
+    generics [F: Formula2<A::Wide, O = R::Wide>, A: Lane, R: Lane] names [F, A, R]
+    fast A::FAST && R::FAST; args (n: usize, ins: &[*const u8], out: *mut u8)
+}
+
+isa_versions! {
+    /// The step that converts.
+    pub fn cast_of -> StepFn = cast_body;
+    generics [A: Lane, R: Lane + CastFrom<A::Wide>] names [A, R]
+    fast A::FAST && R::FAST; args (n: usize, ins: &[*const u8], out: *mut u8)
+}
+
+/// The step that converts `from` to `to` (a copy where they are the same).
+pub fn cast(from: DType, to: DType) -> StepFn {
+    if from == to {
+        return match from.size() {
+            1 => copy::<1>,
+            2 => copy::<2>,
+            4 => copy::<4>,
+            8 => copy::<8>,
+            _ => copy::<16>,
+        };
+    }
+    with_type!(all from, A => with_type!(all to, B => cast_of::<A, B>()))
+}
+
+/// # Safety
+/// As [`StepFn`], for elements of `SIZE` bytes.
+unsafe fn copy<const SIZE: usize>(n: usize, ins: &[*const u8], out: *mut u8) {
+    // SAFETY: the caller's contract; the two may be the same address.
+    unsafe { std::ptr::copy(ins[0], out, n * SIZE) }
+}
+
+/// Declares a formula: a name, the bound of the types it holds for, and the expression.
+/// `formula!(Add: Num, |a, b| a.add(b))` answers in the operands' type; `-> Bool` names another.
+#[macro_export]
+macro_rules! formula {
+    ($name:ident: $bound:path, |$a:ident| $e:expr) => {
+        $crate::formula!(@one $name, $bound, W, $a, $e);
+    };
+    ($name:ident: $bound:path, |$a:ident| -> $o:ty { $e:expr }) => {
+        $crate::formula!(@one $name, $bound, $o, $a, $e);
+    };
+    ($name:ident: $bound:path, |$a:ident, $b:ident| $e:expr) => {
+        $crate::formula!(@two $name, $bound, W, $a, $b, $e);
+    };
+    ($name:ident: $bound:path, |$a:ident, $b:ident| -> $o:ty { $e:expr }) => {
+        $crate::formula!(@two $name, $bound, $o, $a, $b, $e);
+    };
+    (@one $name:ident, $bound:path, $o:ty, $a:ident, $e:expr) => {
+        struct $name;
+        impl<W: $bound> $crate::kernel::step::Formula1<W> for $name {
+            type O = $o;
+            #[inline(always)]
+            fn f($a: W) -> $o { $e }
+        }
+    };
+    (@two $name:ident, $bound:path, $o:ty, $a:ident, $b:ident, $e:expr) => {
+        struct $name;
+        impl<W: $bound> $crate::kernel::step::Formula2<W> for $name {
+            type O = $o;
+            #[inline(always)]
+            fn f($a: W, $b: W) -> $o { $e }
+        }
+    };
+}
