@@ -20,7 +20,7 @@ class Child:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._block(*args, **kwargs) if args or kwargs else self._block
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> type:  # isinstance(child, Dense) holds
         return type(self._block)
 

@@ -94,7 +94,7 @@ class Parameter:
         return self._name
 
     @property
-    def shape(self) -> Shape | None:
+    def shape(self) -> Any:
         """The shape, -1 where unknown; None when nothing is known. Setting it fills unknown dimensions only.
 
         Setting a shape that contradicts a known dimension raises AssertionError.
@@ -351,12 +351,9 @@ class Parameter:
 
     def _no_data(self) -> MXNetError:
         """The error for data that is not there; `parameter` on it lets a block put the structural name in."""
-        error: MXNetError
-        if self._deferred is not None:
-            error = DeferredInitializationError(self._no_data_text())
-        else:
-            error = UninitializedParameterError(self._no_data_text())
-        error.parameter = self  # type: ignore[attr-defined]
+        kind = UninitializedParameterError if self._deferred is None else DeferredInitializationError
+        error: Any = kind(self._no_data_text())
+        error.parameter = self
         return error
 
     def _no_data_text(self) -> str:

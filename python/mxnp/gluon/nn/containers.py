@@ -28,7 +28,7 @@ class _Container:
         return (block for _, block in self._children.blocks())
 
     def __getitem__(self, key: int | slice) -> Any:
-        selected = list(self)[key]
+        selected: Any = list(self)[key]
         if not isinstance(key, slice):
             return selected
         part = self._empty()
@@ -46,9 +46,7 @@ class _Chain(_Container):
         """Each block gets what the one before gave: a tuple or list is spread over its arguments."""
         for block in self:
             x = block(x, *args)
-            args = ()
-            if isinstance(x, (tuple, list)):
-                x, *args = x
+            x, args = (x[0], tuple(x[1:])) if isinstance(x, (tuple, list)) else (x, ())
         return (x, *args) if args else x
 
 
