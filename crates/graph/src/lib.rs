@@ -1,1 +1,33 @@
-//! placeholder
+//! What was asked for: arrays with pending values, segments of op calls, their fusion into passes, and the
+//! gradient tape. Decides what runs together and hands it to the engine; knows no formula and no Python.
+//!
+//! The memory model these modules keep is written down in `docs/adr/0001-memory-model.md`.
+
+pub mod array;
+mod assign;
+mod call;
+pub mod device;
+pub mod error;
+mod exec;
+mod expand;
+mod fuse;
+pub mod invoke;
+mod liveness;
+pub mod modes;
+mod node;
+mod optimise;
+pub mod random;
+mod registry;
+pub mod release;
+mod rules;
+mod segment;
+pub mod tape;
+mod value;
+
+pub use array::{Array, Exported, Handle, Input};
+pub use assign::{assign, slice, update};
+pub use device::{Device, DeviceKind};
+pub use error::{Error, Result};
+pub use invoke::{invoke, invoke_into};
+pub use mxnp_core::storage as memory;
+pub use registry::{after_fork, flush_current, prepare_fork, shutdown, wait_all};

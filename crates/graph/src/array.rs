@@ -1,0 +1,329 @@
+//! Arrays: a place in a value, and the node that says where its gradient goes.
+
+use crate::call::Place;
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::node::Edge;
+use crate::release::Owner;
+use crate::value::Value;
+use crate::{exec, registry, segment};
+use mxnp_core::op::Meta;
+use mxnp_core::shape::{checked_numel, numel};
+use mxnp_core::storage::Buffer;
+use mxnp_core::view::View;
+use mxnp_core::{DType, Layout, Scalar, with_type};
+use mxnp_engine::engine;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// A value with layout, dtype, device and gradient node. Cheap to clone; clones are the same array.
+#[derive(Clone)]
+pub struct Array {
+    pub(crate) at: Place,
+    pub(crate) node: Option<Edge>,
+}
+
+/// An operand of a call.
+#[derive(Clone, Copy)]
+pub enum Input<'a> {
+    Array(&'a Array),
+    Scalar(Scalar),
+}
+
+impl<'a> From<&'a Array> for Input<'a> {
+    fn from(array: &'a Array) -> Input<'a> {
+        Input::Array(array)
+    }
+}
+
+/// Memory that foreign code may look at while this lives.
+pub struct Exported {
+    /// The address of element zero.
+    pub ptr: *mut u8,
+    pub layout: Layout,
+    pub dtype: DType,
+    _value: Arc<Value>,
+}
+
+// SAFETY: the pointer is only an address into the value that the struct keeps alive.
+unsafe impl Send for Exported {}
+// SAFETY: as above.
+unsafe impl Sync for Exported {}
+
+impl Array {
+    pub(crate) fn new(at: Place) -> Array {
+        Array { at, node: None }
+    }
+
+    pub fn shape(&self) -> &[usize] {
+        &self.at.layout.shape
+    }
+
+    pub fn layout(&self) -> &Layout {
+        &self.at.layout
+    }
+
+    pub fn dtype(&self) -> DType {
+        self.at.dtype
+    }
+
+    pub fn device(&self) -> Device {
+        self.at.value.device
+    }
+
+    pub fn size(&self) -> usize {
+        self.at.layout.size()
+    }
+
+    pub fn ndim(&self) -> usize {
+        self.at.layout.ndim()
+    }
+
+    pub fn meta(&self) -> Meta {
+        self.at.meta()
+    }
+
+    /// Whether both are arrays of one value (the same memory, perhaps different parts of it).
+    pub fn same_value(&self, other: &Array) -> bool {
+        Arc::ptr_eq(&self.at.value, &other.at.value)
+    }
+
+    /// A number that tells values apart while they live.
+    pub fn value_id(&self) -> usize {
+        Arc::as_ptr(&self.at.value) as usize
+    }
+
+    /// Whether writes to the memory are allowed.
+    pub fn is_writable(&self) -> bool {
+        self.at.value.is_writable() && !self.at.layout.may_alias_itself()
+    }
+
+    /// A new C-contiguous array whose bytes `fill` writes at once.
+    pub fn from_bytes(
+        shape: &[usize],
+        dtype: DType,
+        device: Device,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<Array> {
+        let bytes = checked_numel("array", shape, dtype.size())? * dtype.size();
+        let buffer = Buffer::new(bytes).ok_or_else(|| Error::memory("array", bytes))?;
+        // SAFETY: zeroed first, so that `fill` sees initialised bytes; nobody else has the buffer yet.
+        let slice = unsafe {
+            std::ptr::write_bytes(buffer.as_ptr(), 0, bytes);
+            std::slice::from_raw_parts_mut(buffer.as_ptr(), bytes)
+        };
+        fill(slice);
+        let value = Arc::new(Value::ready(buffer, device));
+        Ok(Array::new(Place { value, layout: Layout::contiguous(shape), dtype }))
+    }
+
+    /// An array in memory that foreign code owns. `owner` is dropped later, by whoever takes the release list.
+    ///
+    /// # Safety
+    /// Every element of `layout` counted from `base` stays readable (writable, if so said) while `owner` lives,
+    /// and `base` is aligned for `dtype`.
+    pub unsafe fn import(
+        base: *mut u8,
+        layout: Layout,
+        dtype: DType,
+        device: Device,
+        writable: bool,
+        owner: Owner,
+    ) -> Array {
+        let bytes = layout.bounds().map_or(0, |(_, high)| (high + 1) * dtype.size());
+        let value = Arc::new(Value::foreign(base, bytes, device, writable, owner));
+        Array::new(Place { value, layout, dtype })
+    }
+
+    /// Whether nothing that writes the value is pending or unfinished.
+    pub fn is_ready(&self) -> bool {
+        self.at.value.writer() == 0 && mxnp_engine::Tracked::var(&*self.at.value).is_clean()
+    }
+
+    /// Flushes what computes the value and waits for it. May block.
+    ///
+    /// Errors: what the op that computes it found in its data.
+    pub fn wait_to_read(&self) -> Result<()> {
+        let value = &*self.at.value;
+        segment::flush_writer(value);
+        Ok(engine().wait_read(value)?)
+    }
+
+    /// Waits until nothing reads or writes the value any more. May block.
+    pub fn wait_to_write(&self) -> Result<()> {
+        let value = &*self.at.value;
+        segment::flush_users(value);
+        Ok(engine().wait_write(value)?)
+    }
+
+    /// Waits for the value and opens its memory to foreign code: from now on each call that reads or writes it
+    /// is waited for before it returns. May block.
+    pub fn export(&self, write: bool) -> Result<Exported> {
+        self.at.value.share();
+        if write { self.wait_to_write()? } else { self.wait_to_read()? }
+        if write {
+            self.at.value.raise_version();
+        }
+        // SAFETY: waited for; the value is shared now, so its buffer stays.
+        let base = unsafe { self.at.value.base() };
+        let ptr = match self.at.layout.size() {
+            0 => base,
+            // SAFETY: element zero lies within the buffer.
+            _ => unsafe { base.add(self.at.layout.offset * self.at.dtype.size()) },
+        };
+        let (layout, dtype) = (self.at.layout.clone(), self.at.dtype);
+        Ok(Exported { ptr, layout, dtype, _value: self.at.value.clone() })
+    }
+
+    /// Waits, and copies the elements in C order to `dst`, which has their size in bytes. May block.
+    pub fn read_into(&self, dst: &mut [u8]) -> Result<()> {
+        assert_eq!(dst.len(), self.size() * self.dtype().size(), "the destination has the array's size");
+        if self.size() == 0 {
+            return self.wait_to_read();
+        }
+        let at = &self.at;
+        // SAFETY: the value was computed, so every element of the layout lies in its buffer.
+        exec::read(&at.value, |base| unsafe { copy_out(base, &at.layout, at.dtype, dst) })
+    }
+
+    /// Waits, and gives the element at flat C-order index `index`, which must be less than the size. May block.
+    pub fn item(&self, index: usize) -> Result<Scalar> {
+        let layout = &self.at.layout;
+        let (mut rest, mut offset) = (index, layout.offset as isize);
+        for (&n, &s) in layout.shape.iter().zip(&layout.strides).rev() {
+            offset += (rest % n) as isize * s;
+            rest /= n;
+        }
+        let mut found = Scalar::Bool(false);
+        exec::read(&self.at.value, |base| {
+            // SAFETY: the element lies in the buffer and is aligned for the dtype.
+            found = with_type!(all self.dtype(), T => unsafe {
+                scalar_of(base.cast::<T>().offset(offset).read())
+            });
+        })?;
+        Ok(found)
+    }
+
+    /// The same value without its history.
+    pub fn detach(&self) -> Array {
+        Array::new(self.at.clone())
+    }
+
+    /// Flushes the calls that touch the value, and what this thread has pending.
+    pub fn flush(&self) {
+        segment::flush_users(&self.at.value);
+        registry::flush_current();
+    }
+}
+
+/// Copies the elements of `layout` in C order.
+///
+/// # Safety
+/// Every element lies in the memory at `base`; `dst` has their size.
+unsafe fn copy_out(base: *const u8, layout: &Layout, dtype: DType, dst: &mut [u8]) {
+    let size = dtype.size();
+    let dense = Layout::contiguous(&layout.shape);
+    if layout.is_contiguous() {
+        // SAFETY: the elements are `dst.len()` bytes from the offset on.
+        unsafe {
+            std::ptr::copy_nonoverlapping(base.add(layout.offset * size), dst.as_mut_ptr(), dst.len());
+        }
+        return;
+    }
+    use mxnp_core::kernel::pass::{Load, Pass, Slot, Source, Store, run};
+    let pass = Pass {
+        shape: layout.shape.clone(),
+        regs: vec![dtype],
+        loads: vec![Load { source: Source::Array(0), dtype, reg: 0 }],
+        steps: vec![],
+        stores: vec![Store { reg: 0, target: 1, dtype }],
+        reduce: None,
+    };
+    let slots = [
+        Slot { base: base.cast_mut(), layout },
+        Slot { base: dst.as_mut_ptr(), layout: &dense },
+    ];
+    // SAFETY: the slots are valid; the interpreter moves bytes of this dtype. `dst` is private.
+    unsafe { run(&pass, &slots, &[], &mxnp_core::par::Serial) };
+}
+
+/// An element as a scalar.
+fn scalar_of<T: mxnp_core::Element>(x: T) -> Scalar {
+    let bytes = bytemuck_bytes(&x);
+    match T::DTYPE {
+        DType::Bool => Scalar::Bool(bytes[0] != 0),
+        DType::I8 => Scalar::Int(i8::from_ne_bytes([bytes[0]]).into()),
+        DType::I16 => Scalar::Int(i16::from_ne_bytes(take(bytes)).into()),
+        DType::I32 => Scalar::Int(i32::from_ne_bytes(take(bytes)).into()),
+        DType::I64 => Scalar::Int(i64::from_ne_bytes(take(bytes)).into()),
+        DType::U8 => Scalar::Int(bytes[0].into()),
+        DType::U16 => Scalar::Int(u16::from_ne_bytes(take(bytes)).into()),
+        DType::U32 => Scalar::Int(u32::from_ne_bytes(take(bytes)).into()),
+        DType::U64 => Scalar::Int(u64::from_ne_bytes(take(bytes)).into()),
+        DType::F16 => Scalar::Float(mxnp_core::f16::from_ne_bytes(take(bytes)).to_f64()),
+        DType::BF16 => Scalar::Float(mxnp_core::bf16::from_ne_bytes(take(bytes)).to_f64()),
+        DType::F32 => Scalar::Float(f32::from_ne_bytes(take(bytes)).into()),
+        DType::F64 => Scalar::Float(f64::from_ne_bytes(take(bytes))),
+        DType::C64 => Scalar::Complex(
+            f32::from_ne_bytes(take(bytes)).into(),
+            f32::from_ne_bytes(take(&bytes[4..])).into(),
+        ),
+        DType::C128 => {
+            Scalar::Complex(f64::from_ne_bytes(take(bytes)), f64::from_ne_bytes(take(&bytes[8..])))
+        }
+    }
+}
+
+fn bytemuck_bytes<T: mxnp_core::Element>(x: &T) -> &[u8] {
+    // SAFETY: elements are plain data (`Element` is `Pod`).
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(x).cast(), size_of::<T>()) }
+}
+
+fn take<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let mut out = [0; N];
+    out.copy_from_slice(&bytes[..N]);
+    out
+}
+
+/// An array that the program holds: what Python objects contain. Counted on its value, so that a write while
+/// recording knows whether other arrays share the memory.
+pub struct Handle(Array);
+
+impl Handle {
+    pub fn new(array: Array) -> Handle {
+        array.at.value.add_handle(array.node.is_some());
+        Handle(array)
+    }
+
+    /// Puts another array in its place.
+    pub fn set(&mut self, array: Array) {
+        *self = Handle::new(array);
+    }
+}
+
+impl Deref for Handle {
+    type Target = Array;
+    fn deref(&self) -> &Array {
+        &self.0
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.0.at.value.drop_handle(self.0.node.is_some());
+    }
+}
+
+/// The bytes of a fresh array of `shape`; the shape was checked by `infer`.
+pub(crate) fn bytes_of(shape: &[usize], dtype: DType) -> usize {
+    numel(shape) * dtype.size()
+}
+
+/// A view for kernels.
+///
+/// # Safety
+/// As [`View::new`], for a value the engine lets this task read.
+pub(crate) unsafe fn view_of(place: &Place) -> View<'_> {
+    // SAFETY: the caller's contract.
+    unsafe { View::new(place.value.base(), &place.layout, place.dtype) }
+}

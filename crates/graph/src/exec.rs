@@ -1,0 +1,183 @@
+//! Running what the optimiser made: one task per pass or kernel, and reads by the program itself.
+
+use crate::array::view_of;
+use crate::call::{Call, In};
+use crate::error::{Error, Result};
+use crate::fuse::PassUnit;
+use crate::segment;
+use crate::value::Value;
+use mxnp_core::kernel::pass::{self, Slot};
+use mxnp_core::op::{KernelArgs, Run};
+use mxnp_core::view::{View, ViewMut};
+use mxnp_core::{ErrorKind, Layout};
+use mxnp_engine::{Context, Hint, Task, TaskError, Tracked, Var, VarRef, engine};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// One piece of work.
+pub(crate) enum Unit {
+    Pass(PassUnit),
+    Kernel(Kernel),
+}
+
+/// A call that runs over views, with which of its outputs somebody wants.
+pub(crate) struct Kernel {
+    pub call: Call,
+    pub wanted: SmallVec<[bool; 4]>,
+}
+
+/// The engine's form of a unit.
+pub(crate) fn task(unit: Unit) -> Task {
+    match unit {
+        Unit::Pass(unit) => pass_task(unit),
+        Unit::Kernel(kernel) => kernel_task(kernel),
+    }
+}
+
+fn var(value: &Arc<Value>) -> VarRef {
+    value.clone()
+}
+
+fn pass_task(unit: PassUnit) -> Task {
+    let reads = unit.slots.iter().map(|place| var(&place.value)).collect();
+    let donors = unit.donations.iter().map(|(from, _)| from);
+    let writes = unit.writes.iter().chain(donors).map(var).collect();
+    let bytes = unit.slots.iter().map(|place| place.value.bytes).sum();
+    Task { name: unit.name, bytes, reads, writes, run: Box::new(move |ctx| run_pass(&unit, ctx)) }
+}
+
+fn run_pass(unit: &PassUnit, ctx: &Context) -> std::result::Result<(), TaskError> {
+    for (from, to) in &unit.donations {
+        // SAFETY: the task lists both among its writes; the optimiser found that nobody reads `from` later.
+        unsafe { from.bequeath(to) };
+    }
+    let mut bases: SmallVec<[*mut u8; 8]> = SmallVec::new();
+    for place in &unit.slots {
+        bases.push(match unit.donations.iter().find(|(from, _)| place.is(from)) {
+            // SAFETY: listed by the task; the buffer moved to the heir, or stayed where it was.
+            Some((from, to)) => unsafe { if from.has_contents() { from.base() } else { to.base() } },
+            // SAFETY: listed by the task, its contents computed by an earlier one, or allocated just below.
+            None => unsafe { place.value.base() },
+        });
+    }
+    for (place, base) in unit.slots.iter().zip(&mut bases) {
+        if base.is_null() {
+            // SAFETY: only results have no memory yet, and the task lists them among its writes.
+            *base = unsafe { place.value.allocate(unit.name) }.map_err(|e| TaskError::new(unit.name, e))?;
+        }
+    }
+    let slots: SmallVec<[Slot; 8]> =
+        unit.slots.iter().zip(&bases).map(|(place, &base)| Slot { base, layout: &place.layout }).collect();
+    // SAFETY: every slot has memory for its layout; the optimiser kept the aliasing rules of a pass.
+    unsafe { pass::run(&unit.pass, &slots, &unit.scalars, ctx.parallel()) };
+    unit.writes.iter().for_each(|value| value.set_computed());
+    Ok(())
+}
+
+fn kernel_task(kernel: Kernel) -> Task {
+    let call = &kernel.call;
+    let reads = call.ins.iter().filter_map(In::place).map(|place| var(&place.value)).collect();
+    let writes = call.outs.iter().map(|out| var(&out.at.value)).collect();
+    let bytes = call.touched().map(|(value, _)| value.bytes).sum();
+    let name = call.op.name;
+    let run = Box::new(move |ctx: &Context| run_kernel(&kernel, ctx).map_err(|e| TaskError::new(name, e)));
+    Task { name, bytes, reads, writes, run }
+}
+
+fn run_kernel(kernel: &Kernel, ctx: &Context) -> mxnp_core::Result<()> {
+    let call = &kernel.call;
+    let Run::Kernel(run) = call.op.run else {
+        return Err(mxnp_core::Error::new(ErrorKind::Internal, call.op.name, "its body could not be expanded"));
+    };
+    let point = Layout::contiguous(&[]);
+    let mut scalars: SmallVec<[Element; 4]> = SmallVec::new();
+    for (input, &dtype) in call.ins.iter().zip(&call.types) {
+        let mut bytes = Element([0; 16]);
+        if let In::Scalar(scalar) = input {
+            scalar.write(dtype, &mut bytes.0);
+        }
+        scalars.push(bytes);
+    }
+    let ins: SmallVec<[View; 4]> = call
+        .ins
+        .iter()
+        .zip(&call.types)
+        .zip(&scalars)
+        .map(|((input, &dtype), bytes)| match input {
+            // SAFETY: the task lists the value and an earlier task has computed it.
+            In::Place(place) => unsafe { view_of(place) },
+            // SAFETY: one aligned element that lives as long as the call.
+            In::Scalar(_) => unsafe { View::new(bytes.0.as_ptr(), &point, dtype) },
+        })
+        .collect();
+    let mut outs: SmallVec<[Option<ViewMut>; 4]> = SmallVec::new();
+    for (out, &wanted) in call.outs.iter().zip(&kernel.wanted) {
+        // SAFETY: the task lists the value among its writes.
+        outs.push(if wanted {
+            let base = unsafe { out.at.value.allocate(call.op.name)? };
+            Some(unsafe { ViewMut::new(base, &out.at.layout, out.at.dtype) })
+        } else {
+            None
+        });
+    }
+    let args = KernelArgs {
+        op: call.op.name,
+        attrs: &call.attrs,
+        ins: &ins,
+        outs: &outs,
+        par: ctx.parallel(),
+        draw: call.draw,
+    };
+    run(&args)?;
+    call.outs.iter().for_each(|out| out.at.value.set_computed());
+    Ok(())
+}
+
+/// The bytes of one element, aligned for every dtype.
+#[repr(align(16))]
+struct Element([u8; 16]);
+
+/// A variable to wait for that nothing else uses.
+struct Done(Var);
+
+impl Tracked for Done {
+    fn var(&self) -> &Var {
+        &self.0
+    }
+    fn has_contents(&self) -> bool {
+        false
+    }
+}
+
+/// Waits for a value and calls `f` with its memory, ordered by the engine like any other read. May block.
+pub(crate) fn read(value: &Arc<Value>, f: impl FnOnce(*const u8) + Send) -> Result<()> {
+    segment::flush_writer(value);
+    engine().wait_read(&**value)?;
+    let done: Arc<Done> = Arc::new(Done(Var::new()));
+    let source = value.clone();
+    let body: Box<dyn FnOnce(&Context) -> std::result::Result<(), TaskError> + Send + '_> =
+        Box::new(move |_| {
+            // SAFETY: the task lists the value among its reads, and it was waited for.
+            f(unsafe { source.base() });
+            Ok(())
+        });
+    // SAFETY: only the lifetime changes; this function does not return before the task has run or was dropped.
+    let run: mxnp_engine::Run = unsafe { std::mem::transmute(body) };
+    let task = Task {
+        name: "read",
+        bytes: 0,
+        reads: SmallVec::from_iter([var(value)]),
+        writes: SmallVec::from_iter([done.clone() as VarRef]),
+        run,
+    };
+    if let Some(ready) = engine().push(task, Hint::Inline) {
+        ready.run();
+    }
+    loop {
+        match engine().wait_read(&*done).map_err(Error::from) {
+            // The closure borrows the caller's memory: it must be over before this returns.
+            Err(error) if error.is_interrupt() => continue,
+            other => return other,
+        }
+    }
+}

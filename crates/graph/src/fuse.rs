@@ -1,0 +1,282 @@
+//! Building one pass from a run of elementwise calls and perhaps a reduction at its end.
+//!
+//! Fusing never changes a bit: every step rounds to its dtype as the op alone would, a value that would have
+//! gone through memory in another dtype is converted to it and back, and the reduction is the same driver. A
+//! value written in the pass is read only through the same layout at the same element; otherwise the run ends.
+
+use crate::call::{Call, In, Out, Place};
+use crate::liveness::Liveness;
+use crate::value::Value;
+use mxnp_core::kernel::pass::{Load, Pass, ReduceTail, Reg, Source, Step, Store};
+use mxnp_core::kernel::step;
+use mxnp_core::op::Run;
+use mxnp_core::shape::{AxisList, Shape};
+use mxnp_core::{DType, Layout, Scalar};
+use smallvec::{SmallVec, smallvec};
+use std::sync::Arc;
+
+/// A pass keeps its tiles in L1 and its program short.
+const MAX_REGS: usize = 48;
+
+/// A pass with the memory it works on.
+pub(crate) struct PassUnit {
+    pub name: &'static str,
+    pub pass: Pass,
+    pub slots: Vec<Place>,
+    pub scalars: Vec<Scalar>,
+    /// Values the pass writes, and whether it allocates them.
+    pub writes: Vec<Arc<Value>>,
+    /// Values whose buffers go to results: (from, to).
+    pub donations: Vec<(Arc<Value>, Arc<Value>)>,
+}
+
+/// A value that the pass has computed.
+struct Produced {
+    at: Place,
+    reg: Reg,
+    fresh: bool,
+}
+
+pub(crate) struct Fuser {
+    shape: Shape,
+    names: SmallVec<[&'static str; 2]>,
+    regs: Vec<DType>,
+    loads: Vec<Load>,
+    steps: Vec<Step>,
+    slots: Vec<Place>,
+    scalars: Vec<Scalar>,
+    produced: Vec<Produced>,
+    reduce: Option<(ReduceTail, Place)>,
+}
+
+impl Fuser {
+    /// Begins a pass with a call; None where the call is neither elementwise nor a reduction.
+    pub fn begin(call: &Call) -> Option<Fuser> {
+        let shape = match call.op.run {
+            Run::Elementwise(_) => call.outs[0].at.layout.shape.clone(),
+            Run::Reduce { .. } => call.ins[0].meta().shape,
+            _ => return None,
+        };
+        let mut fuser = Fuser {
+            shape,
+            names: SmallVec::new(),
+            regs: vec![],
+            loads: vec![],
+            steps: vec![],
+            slots: vec![],
+            scalars: vec![],
+            produced: vec![],
+            reduce: None,
+        };
+        fuser.add(call).then_some(fuser)
+    }
+
+    /// Whether the pass ends with a reduction and so takes no more calls.
+    pub fn is_closed(&self) -> bool {
+        self.reduce.is_some()
+    }
+
+    /// Adds a call to the pass, or says that it does not fit.
+    pub fn add(&mut self, call: &Call) -> bool {
+        let room = MAX_REGS.saturating_sub(self.regs.len());
+        if self.is_closed() || (!self.regs.is_empty() && room < 2 * (call.ins.len() + 2)) {
+            return false;
+        }
+        match call.op.run {
+            Run::Elementwise(_) => self.add_elementwise(call),
+            Run::Reduce { fold, axes } => {
+                let axes = axes(&call.attrs, self.shape.len());
+                let Some(fold) = fold(call.types[0], call.outs[0].computed) else { return false };
+                self.add_reduce(call, fold, axes)
+            }
+            _ => false,
+        }
+    }
+
+    fn add_elementwise(&mut self, call: &Call) -> bool {
+        let out = &call.outs[0];
+        if out.at.layout.shape != self.shape || !self.reads_fit(call) || !self.write_fits(out) {
+            return false;
+        }
+        let ins: SmallVec<[Reg; 3]> =
+            call.ins.iter().zip(&call.types).map(|(input, &dtype)| self.operand(input, dtype)).collect();
+        let result = if let (true, [only]) = (call.is_copy(), ins.as_slice()) {
+            *only
+        } else {
+            let Run::Elementwise(step_of) = call.op.run else { return false };
+            match step_of(&call.types, out.computed) {
+                Some(f) => self.step(f, ins, out.computed),
+                // `full` only spreads its operand.
+                None => ins[0],
+            }
+        };
+        let reg = self.convert(result, out.at.dtype);
+        self.produced.retain(|p| !(p.at.is(&out.at.value) && p.at.layout == out.at.layout));
+        self.produced.push(Produced { at: out.at.clone(), reg, fresh: out.fresh });
+        self.name(call.op.name);
+        true
+    }
+
+    fn add_reduce(&mut self, call: &Call, fold: mxnp_core::kernel::reduce::Fold, axes: AxisList) -> bool {
+        if call.ins[0].meta().shape != self.shape || !self.reads_fit(call) {
+            return false;
+        }
+        let out = &call.outs[0];
+        let reg = self.operand(&call.ins[0], call.types[0]);
+        let at = Place { layout: spread(&out.at.layout, &axes, &self.shape), ..out.at.clone() };
+        let tail = ReduceTail { reg, fold, result: out.computed, axes, target: usize::MAX, dtype: out.at.dtype };
+        self.reduce = Some((tail, at));
+        self.name(call.op.name);
+        true
+    }
+
+    fn name(&mut self, name: &'static str) {
+        self.names.push(name);
+    }
+
+    /// Whether what the call reads was either not written in this pass, or at the same elements.
+    fn reads_fit(&self, call: &Call) -> bool {
+        call.ins.iter().filter_map(In::place).all(|place| {
+            let Some(layout) = place.layout.broadcast_to(&self.shape) else { return false };
+            self.produced.iter().all(|p| !p.at.is(&place.value) || p.at.layout == layout)
+        })
+    }
+
+    /// Whether what the call writes was read or written in this pass at the same elements only.
+    fn write_fits(&self, out: &Out) -> bool {
+        let same = |at: &Place| !at.is(&out.at.value) || at.layout == out.at.layout;
+        self.slots.iter().all(same) && self.produced.iter().all(|p| same(&p.at))
+    }
+
+    /// The register that holds an operand in `dtype`.
+    fn operand(&mut self, input: &In, dtype: DType) -> Reg {
+        let place = match input {
+            In::Scalar(scalar) => return self.scalar(*scalar, dtype),
+            In::Place(place) => place,
+        };
+        let made = self.produced.iter().rev().find(|p| p.at.is(&place.value)).map(|p| p.reg);
+        let reg = made.unwrap_or_else(|| self.load(place));
+        self.convert(reg, dtype)
+    }
+
+    fn scalar(&mut self, scalar: Scalar, dtype: DType) -> Reg {
+        let known = self.loads.iter().find(|load| match load.source {
+            Source::Scalar(slot) => {
+                self.scalars[slot].bits() == scalar.bits() && self.regs[load.reg] == dtype
+            }
+            Source::Array(_) => false,
+        });
+        if let Some(load) = known {
+            return load.reg;
+        }
+        let reg = self.reg(dtype);
+        self.scalars.push(scalar);
+        self.loads.push(Load { source: Source::Scalar(self.scalars.len() - 1), dtype, reg });
+        reg
+    }
+
+    fn load(&mut self, place: &Place) -> Reg {
+        let layout = place.layout.broadcast_to(&self.shape).expect("infer has checked the shapes");
+        let known = self.loads.iter().find(|load| match load.source {
+            Source::Array(slot) => {
+                let at = &self.slots[slot];
+                at.is(&place.value) && at.layout == layout && at.dtype == place.dtype
+            }
+            Source::Scalar(_) => false,
+        });
+        if let Some(load) = known {
+            return load.reg;
+        }
+        let reg = self.reg(place.dtype);
+        self.slots.push(Place { layout, ..place.clone() });
+        self.loads.push(Load { source: Source::Array(self.slots.len() - 1), dtype: place.dtype, reg });
+        reg
+    }
+
+    fn reg(&mut self, dtype: DType) -> Reg {
+        self.regs.push(dtype);
+        self.regs.len() - 1
+    }
+
+    fn step(&mut self, f: mxnp_core::op::StepFn, ins: SmallVec<[Reg; 3]>, dtype: DType) -> Reg {
+        let out = self.reg(dtype);
+        self.steps.push(Step { f, ins, out });
+        out
+    }
+
+    fn convert(&mut self, reg: Reg, dtype: DType) -> Reg {
+        let from = self.regs[reg];
+        if from == dtype { reg } else { self.step(step::cast(from, dtype), smallvec![reg], dtype) }
+    }
+
+    /// Ends the pass, whose last call is number `last` of the list: what must be stored, and where.
+    pub fn finish(mut self, last: usize, life: &Liveness) -> PassUnit {
+        let reads = self.slots.len();
+        let mut stores = Vec::new();
+        let mut writes: Vec<Arc<Value>> = Vec::new();
+        let mut donations = Vec::new();
+        for made in std::mem::take(&mut self.produced) {
+            let seen = life.get(&made.at.value);
+            if !seen.observable && seen.last <= last {
+                continue;
+            }
+            if made.fresh {
+                donations.extend(self.donor(&made.at, reads, last, life, &donations));
+            }
+            let dtype = made.at.dtype;
+            writes.push(made.at.value.clone());
+            self.slots.push(made.at);
+            stores.push(Store { reg: made.reg, target: self.slots.len() - 1, dtype });
+        }
+        let reduce = self.reduce.take().map(|(mut tail, at)| {
+            writes.push(at.value.clone());
+            self.slots.push(at);
+            tail.target = self.slots.len() - 1;
+            tail
+        });
+        let Fuser { shape, regs, loads, steps, slots, scalars, names, .. } = self;
+        let pass = Pass { shape, regs, loads, steps, stores, reduce };
+        PassUnit { name: names[names.len() - 1], pass, slots, scalars, writes, donations }
+    }
+
+    /// An input of the pass that nobody reads any more and whose buffer the result `at` can take.
+    fn donor(
+        &self,
+        at: &Place,
+        reads: usize,
+        last: usize,
+        life: &Liveness,
+        taken: &[(Arc<Value>, Arc<Value>)],
+    ) -> Option<(Arc<Value>, Arc<Value>)> {
+        let fits = |slot: &&Place| {
+            let seen = life.get(&slot.value);
+            !seen.observable
+                && seen.last <= last
+                && slot.layout == at.layout
+                && slot.dtype.size() == at.dtype.size()
+                && slot.value.bytes == at.value.bytes
+                && !taken.iter().any(|(from, _)| slot.is(from))
+                && self.slots[..reads].iter().all(|s| !s.is(&slot.value) || s.layout == slot.layout)
+        };
+        let slot = self.slots[..reads].iter().find(fits)?;
+        Some((slot.value.clone(), at.value.clone()))
+    }
+}
+
+/// The layout of a reduction's result over the whole iteration space: stride 0 along the reduced axes. The
+/// result has the other axes alone, or the reduced ones with size 1.
+fn spread(out: &Layout, axes: &[usize], shape: &[usize]) -> Layout {
+    let keeps = out.ndim() == shape.len();
+    let mut kept = 0;
+    let strides = (0..shape.len())
+        .map(|i| {
+            let at = if keeps { i } else { kept };
+            if axes.contains(&i) {
+                return 0;
+            }
+            kept += 1;
+            out.strides[at]
+        })
+        .collect();
+    Layout { shape: Shape::from_slice(shape), strides, offset: out.offset }
+}

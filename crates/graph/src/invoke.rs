@@ -1,0 +1,304 @@
+//! Appending a call: checks, results, the gradient node, and the hand-over to the segment.
+
+use crate::array::{Array, Handle, Input, bytes_of};
+use crate::assign;
+use crate::call::{Call, In, Out, Place, scalar_meta};
+use crate::device::{self, Device, DeviceKind};
+use crate::error::{Error, Result};
+use crate::node::{Edge, Kind, Node, Parent, Saved, SavedValues};
+use crate::registry::with_own;
+use crate::value::{SegmentId, Value};
+use crate::{modes, random, segment};
+use mxnp_core::attrs::Attrs;
+use mxnp_core::op::{Draw, Grad, Inferred, Meta, Op, Run};
+use mxnp_core::ops::cast;
+use mxnp_core::promote::{Casting, can_cast};
+use mxnp_core::{DType, ErrorKind, Layout};
+use mxnp_engine::engine;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Results of a call.
+pub type Arrays = SmallVec<[Array; 2]>;
+
+/// Appends a call and gives its visible results, pending. Every argument error is raised here.
+pub fn invoke(op: &'static Op, attrs: Attrs, ins: &[Input]) -> Result<Arrays> {
+    let device = device_of(op, ins)?;
+    let metas: SmallVec<[Meta; 4]> = ins.iter().map(meta_of).collect();
+    let inferred = op.infer(&attrs, &metas, modes::mode())?;
+    if let Run::View(layout) = op.run {
+        return view(op, attrs, ins, inferred, layout);
+    }
+    with_own(|own| {
+        let outs = fresh_outs(op, &inferred.outs, device, own.id)?;
+        let call = new_call(op, attrs, ins, inferred.ins, outs)?;
+        let node = is_recorded(op, ins).then(|| record(&call, ins, inferred.outs));
+        let visible = call.outs.len() - op.hidden - op.writes.len();
+        let mut results: Arrays = call.outs[..visible].iter().map(|out| Array::new(out.at.clone())).collect();
+        append(own, call)?;
+        attach(&mut results, node);
+        Ok(results)
+    })
+}
+
+/// The same with the results written into existing arrays: `out=`, `a += b`. Conversions follow NumPy's
+/// same-kind rule. While recording, the targets take the call's node.
+pub fn invoke_into(op: &'static Op, attrs: Attrs, ins: &[Input], outs: &mut [&mut Handle]) -> Result<()> {
+    let metas: SmallVec<[Meta; 4]> = ins.iter().map(meta_of).collect();
+    let inferred = op.infer(&attrs, &metas, modes::mode())?;
+    let visible = inferred.outs.len() - op.hidden;
+    if outs.len() != visible {
+        return Err(Error::value(op.name, format!("takes {visible} output arrays, got {}", outs.len())));
+    }
+    for (out, meta) in outs.iter().zip(&inferred.outs) {
+        check_target(op, out, meta)?;
+    }
+    let is_direct = matches!(op.run, Run::Elementwise(_)) && !overlaps(ins, outs[0]);
+    if !is_direct {
+        let results = invoke(op, attrs, ins)?;
+        for (out, result) in outs.iter_mut().zip(&results) {
+            assign::assign(out, &[], Input::Array(result))?;
+        }
+        return Ok(());
+    }
+    device_of(op, &[ins, &[Input::Array(outs[0])]].concat())?;
+    let target = &mut *outs[0];
+    let recorded = assign::check_write(op.name, target, ins)?;
+    let at = Out { at: target.at.clone(), computed: inferred.outs[0].dtype, fresh: false };
+    let call = new_call(op, attrs, ins, inferred.ins, SmallVec::from_iter([at]))?;
+    let node = recorded.then(|| is_recorded(op, ins).then(|| record(&call, ins, inferred.outs)));
+    with_own(|own| append(own, call))?;
+    if let Some(node) = node {
+        let edge = node.map(|node| converted(node, target));
+        target.set(Array { at: target.at.clone(), node: edge });
+    }
+    Ok(())
+}
+
+/// The edge of a result that was broadcast and converted into `target`.
+fn converted(node: Node, target: &Array) -> Edge {
+    let result = node.outs[0].clone();
+    let mut edge = Edge { node: Arc::new(node), out: 0 };
+    let mut meta = result;
+    if meta.dtype != target.dtype() {
+        let to = Meta::new(meta.shape.clone(), target.dtype());
+        edge = derived(&cast::ASTYPE, cast::astype(target.dtype()), edge, meta, to.clone());
+        meta = to;
+    }
+    if meta.shape.as_slice() != target.shape() {
+        use mxnp_core::ops::shape;
+        edge = derived(&shape::BROADCAST_TO, shape::broadcast_to(target.shape()), edge, meta, target.meta());
+    }
+    edge
+}
+
+/// A node of a one-input op that saves nothing, on top of `edge`.
+pub(crate) fn derived(op: &'static Op, attrs: Attrs, edge: Edge, from: Meta, to: Meta) -> Edge {
+    let types = SmallVec::from_iter([from.dtype]);
+    let parents = SmallVec::from_iter([Parent { edge: Some(edge), meta: from }]);
+    let outs = SmallVec::from_iter([to]);
+    let node = Node::new(Kind::Call { op, attrs }, parents, types, outs, SavedValues::default());
+    Edge { node: Arc::new(node), out: 0 }
+}
+
+fn check_target(op: &'static Op, out: &Array, meta: &Meta) -> Result<()> {
+    if Layout::contiguous(&meta.shape).broadcast_to(out.shape()).is_none() {
+        use mxnp_core::shape::display;
+        let text = format!(
+            "non-broadcastable output operand with shape {} doesn't match the broadcast shape {}",
+            display(out.shape()),
+            display(&meta.shape)
+        );
+        return Err(Error::value(op.name, text));
+    }
+    if !can_cast(meta.dtype, out.dtype(), Casting::SameKind) {
+        let text = format!(
+            "Cannot cast ufunc '{}' output from dtype('{}') to dtype('{}') with casting rule 'same_kind'",
+            op.name,
+            meta.dtype,
+            out.dtype()
+        );
+        return Err(Error::Op(mxnp_core::Error::type_(op.name, text)));
+    }
+    Ok(())
+}
+
+/// Whether an input shares memory with the target other than element by element.
+fn overlaps(ins: &[Input], target: &Array) -> bool {
+    ins.iter().any(|input| match input {
+        Input::Array(a) => a.same_value(target) && a.at.layout != target.at.layout,
+        Input::Scalar(_) => false,
+    })
+}
+
+pub(crate) fn meta_of(input: &Input) -> Meta {
+    match input {
+        Input::Array(array) => array.meta(),
+        Input::Scalar(scalar) => scalar_meta(*scalar),
+    }
+}
+
+fn in_of(input: &Input) -> In {
+    match input {
+        Input::Array(array) => In::Place(array.at.clone()),
+        Input::Scalar(scalar) => In::Scalar(*scalar),
+    }
+}
+
+/// The device all arrays are on; the current one for a call without arrays.
+fn device_of(op: &'static Op, ins: &[Input]) -> Result<Device> {
+    let mut devices = ins.iter().filter_map(|input| match input {
+        Input::Array(array) => Some(array.device()),
+        Input::Scalar(_) => None,
+    });
+    let device = devices.next().unwrap_or_else(device::current);
+    if let Some(other) = devices.find(|d| *d != device) {
+        let text = format!("the operands are on different devices: {device} and {other}");
+        let error = mxnp_core::Error::value(op.name, text);
+        return Err(Error::Op(error.with_hint("move one of them with .to_device(...)")));
+    }
+    if device.kind == DeviceKind::Gpu {
+        let text = format!("no array can be computed on {device}: this build runs on the CPU");
+        return Err(Error::Op(mxnp_core::Error::new(ErrorKind::NotImplemented, op.name, text)));
+    }
+    Ok(device)
+}
+
+fn fresh_outs(
+    op: &'static Op,
+    metas: &[Meta],
+    device: Device,
+    segment: SegmentId,
+) -> Result<SmallVec<[Out; 2]>> {
+    metas.iter().map(|meta| fresh_out(op.name, meta, device, segment)).collect()
+}
+
+/// A result with a value of its own; one that no memory can hold is refused at once.
+pub(crate) fn fresh_out(op: &'static str, meta: &Meta, device: Device, segment: SegmentId) -> Result<Out> {
+    let bytes = bytes_of(&meta.shape, meta.dtype);
+    if bytes > 1 << 30 && bytes as u64 > mxnp_engine::memory_limit() {
+        return Err(Error::memory(op, bytes));
+    }
+    let value = Arc::new(Value::pending(bytes, device, segment));
+    let at = Place { value, layout: Layout::contiguous(&meta.shape), dtype: meta.dtype };
+    Ok(Out { at, computed: meta.dtype, fresh: true })
+}
+
+/// Puts a call together; the inputs that the op updates become outputs as well.
+pub(crate) fn new_call(
+    op: &'static Op,
+    attrs: Attrs,
+    ins: &[Input],
+    types: SmallVec<[DType; 4]>,
+    mut outs: SmallVec<[Out; 2]>,
+) -> Result<Call> {
+    for &i in op.writes {
+        match &ins[i] {
+            Input::Array(array) if array.is_writable() => {
+                outs.push(Out { at: array.at.clone(), computed: array.dtype(), fresh: false });
+            }
+            Input::Array(_) => return Err(Error::value(op.name, format!("input {i} is read-only"))),
+            Input::Scalar(_) => return Err(Error::value(op.name, format!("input {i} must be an array"))),
+        }
+    }
+    let draw = if op.random { random::next_draw() } else { Draw::default() };
+    Ok(Call { op, attrs, ins: ins.iter().map(in_of).collect(), types, outs, draw })
+}
+
+/// Hands a call to the segment; one on memory that foreign code sees is finished before this returns, and in
+/// the naive engine its error is raised here.
+pub(crate) fn append(own: &segment::Segment, call: Call) -> Result<()> {
+    let naive = engine().kind() == mxnp_engine::Kind::Naive;
+    let shared: SmallVec<[Arc<Value>; 2]> =
+        call.touched().filter(|(v, _)| v.is_shared()).map(|(v, _)| v.clone()).collect();
+    let outs: SmallVec<[Arc<Value>; 2]> = match naive || !shared.is_empty() {
+        true => call.outs.iter().map(|out| out.at.value.clone()).collect(),
+        false => SmallVec::new(),
+    };
+    own.append(call);
+    if !outs.is_empty() {
+        own.flush();
+        for value in outs.iter().chain(&shared) {
+            engine().wait_write(&**value)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the tape gets a node for this call.
+pub(crate) fn is_recorded(op: &'static Op, ins: &[Input]) -> bool {
+    modes::is_recording() && !matches!(op.grad, Grad::Zero) && ins.iter().any(has_node)
+}
+
+pub(crate) fn has_node(input: &Input) -> bool {
+    matches!(input, Input::Array(array) if array.node.is_some())
+}
+
+/// The node of a call that is about to be appended: the versions are those it will read.
+pub(crate) fn record(call: &Call, ins: &[Input], outs: SmallVec<[Meta; 2]>) -> Node {
+    let parents = ins
+        .iter()
+        .map(|input| Parent {
+            edge: match input {
+                Input::Array(array) => array.node.clone(),
+                Input::Scalar(_) => None,
+            },
+            meta: meta_of(input),
+        })
+        .collect();
+    let keep = |at: &Place| Saved::Place { at: at.clone(), version: at.value.version() };
+    let saves = call.op.saves;
+    let saved_in = |(i, input): (usize, &In)| {
+        (saves.inputs >> i & 1 == 1).then(|| match input {
+            In::Place(at) => keep(at),
+            In::Scalar(scalar) => Saved::Scalar(*scalar),
+        })
+    };
+    let saved_out = |(i, out): (usize, &Out)| {
+        // A result written into an existing array is saved as it will be after the write.
+        (saves.outputs >> i & 1 == 1).then(|| Saved::Place {
+            at: out.at.clone(),
+            version: out.at.value.version() + !out.fresh as u64,
+        })
+    };
+    let saved = SavedValues {
+        ins: call.ins.iter().enumerate().map(saved_in).collect(),
+        outs: call.outs.iter().take(outs.len()).enumerate().map(saved_out).collect(),
+    };
+    Node::new(Kind::Call { op: call.op, attrs: call.attrs.clone() }, parents, call.types.clone(), outs, saved)
+}
+
+/// Gives the visible results their places on the tape.
+fn attach(results: &mut Arrays, node: Option<Node>) {
+    if let Some(node) = node.map(Arc::new) {
+        for (out, array) in results.iter_mut().enumerate() {
+            array.node = Some(Edge { node: node.clone(), out });
+        }
+    }
+}
+
+type ViewLayout = fn(&Attrs, &Layout) -> Option<Layout>;
+
+/// A view: another layout of the same value, or of a contiguous copy where the strides do not allow it.
+fn view(op: &'static Op, attrs: Attrs, ins: &[Input], inferred: Inferred, layout: ViewLayout) -> Result<Arrays> {
+    let Input::Array(x) = ins[0] else {
+        return Err(Error::Op(mxnp_core::Error::type_(op.name, "takes an array, got a scalar")));
+    };
+    let at = match layout(&attrs, &x.at.layout) {
+        Some(layout) => Place { layout, ..x.at.clone() },
+        None => {
+            let copy = invoke(&cast::ASTYPE, cast::astype(x.dtype()), &[Input::Array(&x.detach())])?;
+            let dense = layout(&attrs, &copy[0].at.layout);
+            let dense = dense.expect("a contiguous array has every view that infer allows");
+            Place { layout: dense, ..copy[0].at.clone() }
+        }
+    };
+    let edge = match &x.node {
+        Some(edge) if is_recorded(op, ins) => {
+            let meta = inferred.outs[0].clone();
+            Some(derived(op, attrs, edge.clone(), x.meta(), meta))
+        }
+        _ => None,
+    };
+    Ok(SmallVec::from_iter([Array { at, node: edge }]))
+}

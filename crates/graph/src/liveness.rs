@@ -1,0 +1,105 @@
+//! Which values of a flush somebody can still observe, and which calls therefore need not run.
+//!
+//! A value is observable when something outside the list refers to it: an array, the tape, another segment's
+//! call, a task that has not finished. All of them hold its `Arc`, so counting references decides.
+
+use crate::call::Call;
+use crate::value::Value;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+/// A hasher for addresses: multiplication spreads them well enough.
+#[derive(Default)]
+pub(crate) struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for &b in bytes {
+            self.write_usize(b as usize);
+        }
+    }
+    fn write_usize(&mut self, n: usize) {
+        // 2^64 divided by the golden ratio (Knuth, TAOCP 3, 6.4).
+        self.0 = (self.0 ^ n as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+    }
+}
+
+pub(crate) type AddressMap<T> = HashMap<usize, T, BuildHasherDefault<AddressHasher>>;
+
+/// The key of a value in an [`AddressMap`].
+pub(crate) fn key(value: &Arc<Value>) -> usize {
+    Arc::as_ptr(value) as usize
+}
+
+/// What is known of one value.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Life {
+    /// How many references the calls hold.
+    refs: usize,
+    /// Somebody outside the list can look at it.
+    pub observable: bool,
+    /// The last call that touches it.
+    pub last: usize,
+}
+
+impl Life {
+    /// Whether more than one reference of the list goes to it.
+    pub fn is_used_elsewhere(&self) -> bool {
+        self.refs > 1
+    }
+
+    /// Whether it is made once and used once.
+    pub fn is_touched_twice(&self) -> bool {
+        self.refs == 2
+    }
+}
+
+pub(crate) struct Liveness(AddressMap<Life>);
+
+impl Liveness {
+    /// Looks at a list of calls. `extra` gives how many more references to each value the flush itself holds.
+    pub fn of(calls: &[Call], extra: impl Fn(usize) -> usize) -> Liveness {
+        let mut map: AddressMap<Life> = AddressMap::default();
+        for (at, call) in calls.iter().enumerate() {
+            for (value, _) in call.touched() {
+                let life = map.entry(key(value)).or_default();
+                life.refs += 1;
+                life.last = at;
+            }
+        }
+        for call in calls {
+            for (value, _) in call.touched() {
+                if let Some(life) = map.get_mut(&key(value)) {
+                    let own = life.refs + extra(key(value));
+                    life.observable = value.is_shared() || Arc::strong_count(value) > own;
+                }
+            }
+        }
+        Liveness(map)
+    }
+
+    pub fn get(&self, value: &Arc<Value>) -> Life {
+        self.0.get(&key(value)).copied().unwrap_or(Life { observable: true, ..Life::default() })
+    }
+}
+
+/// Drops the calls whose results nobody can observe and no later call reads.
+pub(crate) fn drop_dead(calls: Vec<Call>, life: &Liveness) -> Vec<Call> {
+    let mut wanted: AddressMap<()> = AddressMap::default();
+    let mut keep = vec![false; calls.len()];
+    for (at, call) in calls.iter().enumerate().rev() {
+        let is_wanted = |v: &Arc<Value>| wanted.contains_key(&key(v)) || life.get(v).observable;
+        keep[at] = call.outs.iter().any(|out| is_wanted(&out.at.value));
+        if keep[at] {
+            for (value, _) in call.touched() {
+                wanted.insert(key(value), ());
+            }
+        }
+    }
+    let mut keep = keep.into_iter();
+    calls.into_iter().filter(|_| keep.next().unwrap_or(true)).collect()
+}

@@ -1,0 +1,107 @@
+//! From a list of calls to tasks: expands bodies, drops what nobody can observe, lets kernels write where
+//! their results are copied anyway, and makes passes of runs of fusable calls.
+
+use crate::call::Call;
+use crate::exec::{self, Unit};
+use crate::expand;
+use crate::fuse::Fuser;
+use crate::liveness::{AddressMap, Liveness, drop_dead};
+use crate::modes;
+use crate::value::Value;
+use mxnp_core::op::Run;
+use mxnp_engine::{Kind, Task, engine};
+use std::sync::Arc;
+
+/// The tasks of a flush, in program order. `held` lists the values that the flush itself refers to once more.
+pub(crate) fn tasks<'a>(calls: Vec<Call>, held: impl Iterator<Item = *const Value> + 'a) -> Vec<Task> {
+    let held: AddressMap<()> = held.map(|value| (value as usize, ())).collect();
+    let extra = |key: usize| held.contains_key(&key) as usize;
+    let fuse = modes::fusion() && engine().kind() != Kind::Naive;
+    let mut calls = expand::expand(calls);
+    let mut life = Liveness::of(&calls, extra);
+    calls = drop_dead(calls, &life);
+    if fuse {
+        retarget(&mut calls, &life);
+    }
+    life = Liveness::of(&calls, extra);
+    units(calls, &life, fuse).into_iter().map(exec::task).collect()
+}
+
+/// Groups runs of fusable calls into passes; everything else is a unit of its own.
+fn units(calls: Vec<Call>, life: &Liveness, fuse: bool) -> Vec<Unit> {
+    let mut units = Vec::new();
+    let mut open: Option<Fuser> = None;
+    let mut last = 0;
+    for (at, call) in calls.into_iter().enumerate() {
+        let mut fuser = open.take();
+        let joined = fuse && fuser.as_mut().is_some_and(|f| f.add(&call));
+        if !joined {
+            units.extend(fuser.take().map(|f| Unit::Pass(f.finish(last, life))));
+            fuser = Fuser::begin(&call);
+            if fuser.is_none() {
+                units.push(Unit::Kernel(kernel_of(call, life)));
+            }
+        }
+        last = at;
+        open = fuser;
+    }
+    units.extend(open.map(|f| Unit::Pass(f.finish(last, life))));
+    units
+}
+
+/// A kernel with only those hidden outputs that somebody reads.
+fn kernel_of(call: Call, life: &Liveness) -> exec::Kernel {
+    let visible = call.outs.len() - call.op.writes.len() - call.op.hidden;
+    let hidden = visible..visible + call.op.hidden;
+    let wanted = (0..call.outs.len())
+        .map(|i| {
+            let seen = life.get(&call.outs[i].at.value);
+            // A value touched once is touched by this call alone.
+            !hidden.contains(&i) || seen.observable || seen.is_used_elsewhere()
+        })
+        .collect();
+    exec::Kernel { call, wanted }
+}
+
+/// Where a kernel's result is only copied into existing memory of the same form (a gradient into its buffer),
+/// the kernel writes there at once.
+fn retarget(calls: &mut Vec<Call>, life: &Liveness) {
+    let mut at = 0;
+    while at < calls.len() {
+        match producer(calls, at, life) {
+            Some((maker, out)) => {
+                let target = calls.remove(at).outs.swap_remove(0);
+                let fresh = &mut calls[maker].outs[out];
+                fresh.at = target.at;
+                fresh.fresh = false;
+            }
+            None => at += 1,
+        }
+    }
+}
+
+/// The kernel call, and which of its outputs, that the copy numbered `at` only passes on.
+fn producer(calls: &[Call], at: usize, life: &Liveness) -> Option<(usize, usize)> {
+    let copy = &calls[at];
+    if !copy.is_copy() {
+        return None;
+    }
+    let (from, to) = (copy.ins[0].place()?, &copy.outs[0]);
+    let seen = life.get(&from.value);
+    let plain = !to.fresh
+        && !to.at.value.is_shared()
+        && from.dtype == to.at.dtype
+        && from.is_whole()
+        && to.at.is_whole()
+        && from.layout.shape == to.at.layout.shape
+        && !seen.observable
+        && seen.is_touched_twice();
+    if !plain {
+        return None;
+    }
+    let maker = calls[..at].iter().rposition(|c| c.outs.iter().any(|o| o.at.is(&from.value)))?;
+    let out = calls[maker].outs.iter().position(|o| o.fresh && o.at.is(&from.value))?;
+    let is_kernel = matches!(calls[maker].op.run, Run::Kernel(_));
+    let touches = |c: &Call| c.touched().any(|(value, _)| Arc::ptr_eq(value, &to.at.value));
+    (is_kernel && !calls[maker..at].iter().any(touches)).then_some((maker, out))
+}

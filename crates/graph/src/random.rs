@@ -1,0 +1,56 @@
+//! The seed and the numbers of random draws. A draw's number is taken when its call is appended, so results do
+//! not depend on when, where or whether it runs. Initialisers count by themselves: lazy initialisation and
+//! hybridizing change nothing for the rest of the program.
+
+use mxnp_core::op::Draw;
+use parking_lot::Mutex;
+use std::cell::Cell;
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+/// The counters of one seed.
+struct Streams {
+    seed: Option<u64>,
+    program: u64,
+    initialisers: u64,
+}
+
+static STREAMS: Mutex<Streams> = Mutex::new(Streams { seed: None, program: 0, initialisers: 0 });
+
+/// Draws of initialisers have the top bit of their number set: a stream of their own.
+const INITIALISERS: u64 = 1 << 63;
+
+thread_local! {
+    static INITIALISING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Starts every stream anew from `seed`.
+pub fn seed(seed: u64) {
+    *STREAMS.lock() = Streams { seed: Some(seed), program: 0, initialisers: 0 };
+}
+
+/// The next draw of the calling thread's stream. Without a seed one is taken from the system's entropy.
+pub fn next_draw() -> Draw {
+    let mut streams = STREAMS.lock();
+    // The standard library keys its hashers from the system's entropy.
+    let seed = *streams.seed.get_or_insert_with(|| RandomState::new().build_hasher().finish());
+    let counter = if INITIALISING.get() { &mut streams.initialisers } else { &mut streams.program };
+    let number = *counter;
+    *counter += 1;
+    Draw { seed, counter: if INITIALISING.get() { number | INITIALISERS } else { number } }
+}
+
+/// Makes draws of this thread come from the initialisers' stream, or not; gives what was set before.
+pub fn set_initialising(on: bool) -> bool {
+    INITIALISING.replace(on)
+}
+
+/// The seed and the counters of both streams, to be restored with [`set_state`].
+pub fn state() -> (u64, u64, u64) {
+    let mut streams = STREAMS.lock();
+    let seed = *streams.seed.get_or_insert_with(|| RandomState::new().build_hasher().finish());
+    (seed, streams.program, streams.initialisers)
+}
+
+pub fn set_state((seed, program, initialisers): (u64, u64, u64)) {
+    *STREAMS.lock() = Streams { seed: Some(seed), program, initialisers };
+}

@@ -1,0 +1,104 @@
+//! The segments of all threads: found by number, flushed together before a wait for everything, a fork or exit.
+
+use crate::error::Result;
+use crate::segment::Segment;
+use crate::value::SegmentId;
+use mxnp_engine::engine;
+use parking_lot::RwLock;
+use std::sync::Arc;
+
+/// Slot i holds the segment numbered i + 1.
+static SEGMENTS: RwLock<Vec<Option<Arc<Segment>>>> = RwLock::new(Vec::new());
+
+/// This thread's segment; leaving the thread flushes it and frees its number.
+struct Own(Arc<Segment>);
+
+impl Own {
+    fn register() -> Own {
+        let mut segments = SEGMENTS.write();
+        let at = segments.iter().position(Option::is_none).unwrap_or_else(|| {
+            segments.push(None);
+            segments.len() - 1
+        });
+        let segment = Arc::new(Segment::new(at as SegmentId + 1));
+        segments[at] = Some(segment.clone());
+        Own(segment)
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        self.0.flush();
+        SEGMENTS.write()[self.0.id as usize - 1] = None;
+    }
+}
+
+thread_local! {
+    static OWN: Own = Own::register();
+}
+
+/// Runs `f` with the calling thread's segment. A thread that is being torn down gets one for the call alone.
+pub(crate) fn with_own<R>(f: impl FnOnce(&Segment) -> R) -> R {
+    let mut f = Some(f);
+    let done = OWN.try_with(|own| f.take().map(|f| f(&own.0)));
+    match (done, f) {
+        (Ok(Some(result)), _) => result,
+        (_, Some(f)) => f(&Own::register().0),
+        _ => unreachable!("the closure runs once"),
+    }
+}
+
+/// Flushes what the calling thread has pending.
+pub fn flush_current() {
+    with_own(Segment::flush);
+}
+
+pub(crate) fn flush_segment(id: SegmentId) {
+    let segment = SEGMENTS.read().get(id as usize - 1).cloned().flatten();
+    if let Some(segment) = segment {
+        segment.flush();
+    }
+}
+
+/// Flushes every segment but `own` (0: all).
+pub(crate) fn flush_others(own: SegmentId) {
+    let segments: Vec<Arc<Segment>> = SEGMENTS.read().iter().flatten().cloned().collect();
+    for segment in segments.iter().filter(|s| s.id != own) {
+        segment.flush();
+    }
+}
+
+/// Flushes every segment and waits until everything has finished. May block.
+///
+/// Errors: the first error that no wait has raised yet.
+pub fn wait_all() -> Result<()> {
+    flush_others(0);
+    Ok(engine().wait_all()?)
+}
+
+/// Before a fork: everything is flushed and finished, and the engine's workers are gone. One of the calls to
+/// [`after_fork`] must follow, in the parent and in the child.
+pub fn prepare_fork() {
+    flush_others(0);
+    engine().prepare_fork();
+}
+
+/// After a fork: the engine goes on. In the child the other threads are gone, and with them their segments.
+pub fn after_fork(child: bool) {
+    if !child {
+        return engine().after_fork_parent();
+    }
+    engine().after_fork_child();
+    let own = with_own(|segment| segment.id);
+    for slot in SEGMENTS.write().iter_mut() {
+        if slot.as_ref().is_some_and(|s| s.id != own) {
+            *slot = None;
+        }
+    }
+}
+
+/// At exit: flushes what is pending, and stops the engine.
+pub fn shutdown() {
+    flush_others(0);
+    engine().shutdown();
+}

@@ -1,0 +1,161 @@
+//! Segments: the calls a thread has appended and not yet handed to the engine, in program order.
+//!
+//! A segment is filled by its own thread and may be flushed by any. Its lock is held while calls are appended,
+//! optimised and pushed, so they reach every variable in program order.
+
+use crate::call::{Call, In};
+use crate::optimise;
+use crate::registry;
+use crate::value::{MANY, SegmentId, Value};
+use mxnp_engine::{Hint, Kind, engine};
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A flush at the latest after this many calls.
+const MAX_CALLS: usize = 256;
+/// ... or when this many bytes of results are pending.
+const MAX_BYTES: usize = 256 << 20;
+/// Work (elements times calls) worth handing to an idle worker.
+const HAND_OVER: usize = 1 << 16;
+/// ... once the oldest pending call is this old: a chain that is still being written stays together.
+const PATIENCE: Duration = Duration::from_micros(200);
+/// Work small enough to run on the caller's thread.
+const INLINE: usize = 1 << 15;
+/// How much more a heavy op (matmul, convolution) does per element than an elementwise one.
+const HEAVY: usize = 64;
+
+pub(crate) struct Segment {
+    pub id: SegmentId,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    calls: Vec<Call>,
+    bytes: usize,
+    work: usize,
+    since: Option<Instant>,
+}
+
+/// The work of a call, in elementwise steps.
+fn work_of(call: &Call) -> usize {
+    call.elements() * if call.op.heavy { HEAVY } else { 1 }
+}
+
+impl Segment {
+    pub fn new(id: SegmentId) -> Segment {
+        Segment { id, inner: Mutex::default() }
+    }
+
+    /// Appends a call, after flushing the segments whose pending accesses come before it. Its fresh outputs
+    /// carry this segment's mark already.
+    pub fn append(&self, call: Call) {
+        let naive = engine().kind() == Kind::Naive;
+        let work = work_of(&call);
+        if call.op.heavy && work > INLINE {
+            self.flush();
+        }
+        let mut inner = loop {
+            let inner = self.inner.lock();
+            let others = self.mark(&call);
+            if others.is_empty() {
+                break inner;
+            }
+            drop(inner);
+            flush_all_of(&others, self.id);
+        };
+        for out in &call.outs {
+            if out.fresh {
+                inner.bytes += out.at.value.bytes;
+            } else {
+                out.at.value.raise_version();
+            }
+        }
+        inner.work += work;
+        inner.calls.push(call);
+        if naive || inner.calls.len() >= MAX_CALLS || inner.bytes >= MAX_BYTES || inner.is_ripe() {
+            self.flush_locked(&mut inner);
+        }
+    }
+
+    /// Sets the marks of a call; gives the segments that must be flushed before it. Writes keep their marks
+    /// while the lock is given up, so that others see them coming.
+    fn mark(&self, call: &Call) -> SmallVec<[SegmentId; 2]> {
+        let mut others = SmallVec::new();
+        for place in call.ins.iter().filter_map(In::place) {
+            others.extend(place.value.mark_read(self.id));
+        }
+        for out in call.outs.iter().filter(|out| !out.fresh) {
+            others.extend(out.at.value.mark_write(self.id).into_iter().flatten());
+        }
+        others
+    }
+
+    /// Hands every pending call to the engine.
+    pub fn flush(&self) {
+        self.flush_locked(&mut self.inner.lock());
+    }
+
+    fn flush_locked(&self, inner: &mut Inner) {
+        if inner.calls.is_empty() {
+            return;
+        }
+        let Inner { calls, work, .. } = std::mem::take(inner);
+        let mut touched: Vec<Arc<Value>> = calls.iter().flat_map(Call::touched).map(|(v, _)| v.clone()).collect();
+        touched.sort_unstable_by_key(Arc::as_ptr);
+        touched.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        let hint = if work <= INLINE { Hint::Inline } else { Hint::Queue };
+        let tasks = optimise::tasks(calls, touched.iter().map(|v| Arc::as_ptr(v)));
+        for task in tasks {
+            if let Some(ready) = engine().push(task, hint) {
+                // Small, or the naive engine: it runs here, before the next push can depend on it.
+                ready.run();
+            }
+        }
+        for value in &touched {
+            value.clear_marks(self.id);
+        }
+    }
+}
+
+impl Inner {
+    /// Whether an idle worker should have what is pending.
+    fn is_ripe(&mut self) -> bool {
+        if self.work < HAND_OVER || !engine().idle() {
+            return false;
+        }
+        self.since.get_or_insert_with(Instant::now).elapsed() > PATIENCE
+    }
+}
+
+/// Flushes the named segments, all but `own`.
+fn flush_all_of(others: &[SegmentId], own: SegmentId) {
+    for &id in others {
+        if id == MANY {
+            registry::flush_others(own);
+        } else {
+            registry::flush_segment(id);
+        }
+    }
+    std::hint::spin_loop();
+}
+
+/// Flushes the segment with a pending write of `value`, so that waiting for it makes sense.
+pub(crate) fn flush_writer(value: &Value) {
+    match value.writer() {
+        0 => {}
+        id => registry::flush_segment(id),
+    }
+}
+
+/// Flushes every segment with a pending access to `value`.
+pub(crate) fn flush_users(value: &Value) {
+    flush_writer(value);
+    match value.readers() {
+        0 => {}
+        MANY => registry::flush_others(0),
+        id => registry::flush_segment(id),
+    }
+}

@@ -1,0 +1,378 @@
+//! Gradients: `attach_grad`, `backward`, `grad`. The walk is iterative and appends the rules' calls to the
+//! segment, lazy and fused like the forward pass.
+
+use crate::array::{Array, Handle, Input};
+use crate::assign;
+use crate::error::{Error, Result};
+use crate::invoke::invoke;
+use crate::liveness::AddressMap;
+use crate::modes;
+use crate::node::{Edge, Kind, Node, Parent, Saved, SavedValues, Slot};
+use crate::rules::Eager;
+use mxnp_core::op::{Grad, Meta, Run};
+use mxnp_core::ops::{arith, create};
+use mxnp_core::rules::{Sym, Vjp};
+use mxnp_core::shape::display;
+use mxnp_core::{DType, ErrorKind, Scalar};
+use smallvec::SmallVec;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+pub use crate::node::{Custom, GradReq};
+
+/// Makes `a` a place where gradients are kept: in `grad`, or in zeros. The history of an intermediate result
+/// stays. A second call replaces the gradient array.
+pub fn attach_grad(a: &mut Handle, grad: Option<Array>, req: GradReq) -> Result<()> {
+    let slot = match (req, grad) {
+        (GradReq::Null, _) => None,
+        (_, Some(grad)) => {
+            if grad.shape() != a.shape() {
+                let text = format!("gradient of shape {} for an array of shape {}", display(grad.shape()), display(a.shape()));
+                return Err(Error::value("attach_grad", text));
+            }
+            Some(Slot { grad, req, fresh: false })
+        }
+        (_, None) => Some(Slot { grad: full(a, 0.0)?, req, fresh: false }),
+    };
+    let edge = match (&a.node, &slot) {
+        (None, None) => return Ok(()),
+        (Some(edge), None) if edge.node.is_leaf() => {
+            let at = a.at.clone();
+            a.set(Array::new(at));
+            return Ok(());
+        }
+        (Some(edge), _) => edge.clone(),
+        (None, Some(_)) => {
+            let edge = Edge { node: Arc::new(Node::leaf(a.meta())), out: 0 };
+            let at = a.at.clone();
+            a.set(Array { at, node: Some(edge.clone()) });
+            edge
+        }
+    };
+    edge.node.set_slot(edge.out, slot);
+    Ok(())
+}
+
+/// An array like `a` filled with `value`.
+fn full(a: &Array, value: f64) -> Result<Array> {
+    let scalar = if a.dtype().is_inexact() { Scalar::Float(value) } else { Scalar::Int(value as i128) };
+    let before = crate::device::set_current(a.device());
+    let result = invoke(&create::FULL, create::full(a.shape(), a.dtype()), &[Input::Scalar(scalar)]);
+    crate::device::set_current(before);
+    Ok(result?[0].clone())
+}
+
+/// The array that holds the gradient of `a`.
+pub fn grad_of(a: &Array) -> Option<Array> {
+    let edge = a.node.as_ref()?;
+    edge.node.with_slot(edge.out, |slot| slot.grad.clone())
+}
+
+/// What is done with the gradient of `a`.
+pub fn grad_req(a: &Array) -> GradReq {
+    let slot = |edge: &Edge| edge.node.with_slot(edge.out, |slot| slot.req);
+    a.node.as_ref().and_then(slot).unwrap_or(GradReq::Null)
+}
+
+/// Whether a gradient can flow to `a`.
+pub fn has_node(a: &Array) -> bool {
+    a.node.is_some()
+}
+
+/// Whether a backward has written the gradient of `a` since [`set_fresh_grad`] cleared this.
+pub fn is_fresh_grad(a: &Array) -> bool {
+    let slot = |edge: &Edge| edge.node.with_slot(edge.out, |slot| slot.fresh);
+    a.node.as_ref().and_then(slot).unwrap_or(false)
+}
+
+pub fn set_fresh_grad(a: &Array, fresh: bool) {
+    if let Some(edge) = &a.node {
+        edge.node.with_slot(edge.out, |slot| slot.fresh = fresh);
+    }
+}
+
+/// Records a call with a rule of the user's: `outs` get its node.
+pub fn record_custom(ins: &[&Array], outs: &mut [&mut Handle], rule: Box<dyn Custom>) {
+    let parent = |a: &&Array| Parent { edge: a.node.clone(), meta: a.meta() };
+    let metas = outs.iter().map(|out| out.meta()).collect();
+    let parents = ins.iter().map(parent).collect();
+    let node = Node::new(Kind::Custom(rule), parents, SmallVec::new(), metas, SavedValues::default());
+    let node = Arc::new(node);
+    for (i, out) in outs.iter_mut().enumerate() {
+        let at = out.at.clone();
+        out.set(Array { at, node: Some(Edge { node: node.clone(), out: i }) });
+    }
+}
+
+/// Computes the gradients of `heads` and puts them where `attach_grad` said.
+pub fn backward(
+    heads: &[&Array],
+    head_grads: &[Option<&Array>],
+    retain_graph: bool,
+    train_mode: bool,
+) -> Result<()> {
+    let _modes = Modes::set(false, train_mode);
+    let mut walk = Walk { keep: retain_graph, ..Walk::default() };
+    walk.start(heads, head_grads)?;
+    walk.run(None)
+}
+
+/// The gradients of `heads` with respect to `vars`; zeros for one that they do not depend on. Gradient arrays
+/// of the program stay as they are.
+pub fn grad(
+    heads: &[&Array],
+    vars: &[&Array],
+    head_grads: &[Option<&Array>],
+    retain_graph: bool,
+    create_graph: bool,
+    train_mode: bool,
+) -> Result<Vec<Array>> {
+    for var in vars.iter().filter(|var| var.node.is_none()) {
+        let text = format!("a variable of shape {} is not part of the recorded graph", display(var.shape()));
+        let error = mxnp_core::Error::new(ErrorKind::State, "grad", text);
+        return Err(Error::Op(error.with_hint("call attach_grad() on it before autograd.record()")));
+    }
+    let _modes = Modes::set(create_graph, train_mode);
+    let mut walk = Walk { keep: retain_graph || create_graph, ..Walk::default() };
+    walk.start(heads, head_grads)?;
+    let mut found = vec![None; vars.len()];
+    walk.run(Some((vars, &mut found)))?;
+    found.into_iter().zip(vars).map(|(g, var)| g.map_or_else(|| full(var, 0.0), Ok)).collect()
+}
+
+/// The modes of a backward, undone when it ends.
+struct Modes {
+    recording: bool,
+    training: bool,
+}
+
+impl Modes {
+    fn set(recording: bool, training: bool) -> Modes {
+        Modes { recording: modes::set_recording(recording), training: modes::set_training(training) }
+    }
+}
+
+impl Drop for Modes {
+    fn drop(&mut self) {
+        modes::set_recording(self.recording);
+        modes::set_training(self.training);
+    }
+}
+
+type Grads = SmallVec<[Option<Array>; 2]>;
+
+/// A walk down the tape: nodes to visit, the deepest first, and the gradients gathered for their outputs.
+#[derive(Default)]
+struct Walk {
+    keep: bool,
+    queue: BinaryHeap<Visit>,
+    grads: AddressMap<Grads>,
+    /// Breaks ties between nodes of one level, so that the order depends on the program alone.
+    order: u64,
+}
+
+struct Visit {
+    level: u64,
+    order: u64,
+    node: Arc<Node>,
+}
+
+impl PartialEq for Visit {
+    fn eq(&self, other: &Visit) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+impl Eq for Visit {}
+impl PartialOrd for Visit {
+    fn partial_cmp(&self, other: &Visit) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Visit {
+    fn cmp(&self, other: &Visit) -> std::cmp::Ordering {
+        self.level.cmp(&other.level).then(other.order.cmp(&self.order))
+    }
+}
+
+impl Walk {
+    fn start(&mut self, heads: &[&Array], head_grads: &[Option<&Array>]) -> Result<()> {
+        for (i, head) in heads.iter().enumerate() {
+            let Some(edge) = &head.node else {
+                let text = "this array has no history: it was not computed from arrays with attach_grad() \
+                            inside autograd.record()";
+                let error = mxnp_core::Error::new(ErrorKind::State, "backward", text);
+                return Err(Error::Op(error.with_hint("compute it in a `with autograd.record():` block")));
+            };
+            let g = match head_grads.get(i).copied().flatten() {
+                Some(g) if g.shape() == head.shape() => cast_to(g, head)?,
+                Some(g) => {
+                    let (got, want) = (display(g.shape()), display(head.shape()));
+                    let text = format!("head gradient of shape {got} for an array of shape {want}");
+                    return Err(Error::value("backward", text));
+                }
+                None => full(head, 1.0)?,
+            };
+            self.add(edge, g)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a gradient for an output; the node is visited once all its users have been.
+    fn add(&mut self, edge: &Edge, g: Array) -> Result<()> {
+        let key = Arc::as_ptr(&edge.node) as usize;
+        let order = self.order;
+        let entry = self.grads.entry(key).or_insert_with(|| {
+            self.queue.push(Visit { level: edge.node.level, order, node: edge.node.clone() });
+            SmallVec::from_elem(None, edge.node.outs.len())
+        });
+        self.order += 1;
+        let sum = match entry[edge.out].take() {
+            Some(sum) => invoke(&arith::ADD, Default::default(), &[(&sum).into(), (&g).into()])?[0].clone(),
+            None => g,
+        };
+        entry[edge.out] = Some(sum);
+        Ok(())
+    }
+
+    fn run(&mut self, mut vars: Option<(&[&Array], &mut Vec<Option<Array>>)>) -> Result<()> {
+        while let Some(Visit { node, .. }) = self.queue.pop() {
+            let key = Arc::as_ptr(&node) as usize;
+            let Some(heads) = self.grads.remove(&key) else { continue };
+            match &mut vars {
+                Some((vars, found)) => {
+                    for (var, found) in vars.iter().zip(found.iter_mut()) {
+                        if let Some(edge) = var.node.as_ref().filter(|e| Arc::ptr_eq(&e.node, &node)) {
+                            *found = heads[edge.out].clone();
+                        }
+                    }
+                }
+                None => deliver(&node, &heads)?,
+            }
+            if !node.is_leaf() {
+                self.visit(&node, heads)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies a node's rule and passes the gradients on.
+    fn visit(&mut self, node: &Arc<Node>, heads: Grads) -> Result<()> {
+        let saved = match self.keep {
+            true => node.saved.lock().as_ref().map(|s| SavedValues { ins: s.ins.clone(), outs: s.outs.clone() }),
+            false => node.saved.lock().take(),
+        };
+        let Some(saved) = saved else {
+            let text = "this graph was already freed by an earlier backward";
+            let error = mxnp_core::Error::new(ErrorKind::State, "backward", text);
+            return Err(Error::Op(error.with_hint("pass retain_graph=True to the first backward")));
+        };
+        let grads = match &node.kind {
+            Kind::Leaf => return Ok(()),
+            Kind::Custom(rule) => rule.backward(heads.into_vec())?.into(),
+            Kind::Call { .. } => apply(node, &saved, heads)?,
+        };
+        for (parent, g) in node.parents.iter().zip(grads) {
+            if let (Some(edge), Some(g)) = (&parent.edge, g) {
+                self.add(edge, g)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes the gradients of a node's outputs to the arrays that keep them.
+fn deliver(node: &Node, heads: &Grads) -> Result<()> {
+    for (out, g) in heads.iter().enumerate() {
+        let kept = node.with_slot(out, |slot| {
+            slot.fresh = true;
+            (slot.grad.clone(), slot.req)
+        });
+        let (Some(g), Some((grad, req))) = (g, kept) else { continue };
+        let recording = modes::set_recording(false);
+        let mut target = Handle::new(grad.detach());
+        let done = match req {
+            GradReq::Null => Ok(()),
+            GradReq::Write => assign::assign(&mut target, &[], Input::Array(&g.detach())),
+            GradReq::Add => {
+                let ins = [Input::Array(&grad.detach()), Input::Array(&g.detach())];
+                crate::invoke_into(&arith::ADD, Default::default(), &ins, &mut [&mut target])
+            }
+        };
+        modes::set_recording(recording);
+        done?;
+    }
+    Ok(())
+}
+
+/// The gradients of a call's inputs.
+fn apply(node: &Arc<Node>, saved: &SavedValues, heads: Grads) -> Result<Grads> {
+    let Kind::Call { op, attrs } = &node.kind else { return Ok(Grads::new()) };
+    let Grad::Vjp(rule) = op.grad else {
+        let why = if let Grad::None(why) = op.grad { why } else { "its result has no gradient" };
+        return Err(Error::state(op.name, format!("no gradient: {why}")));
+    };
+    let rules = Eager::default();
+    let mut ins = SmallVec::new();
+    for (i, parent) in node.parents.iter().enumerate() {
+        let dtype = node.types.get(i).copied().unwrap_or(parent.meta.dtype);
+        let value = restore(op.name, saved.ins.get(i), parent.edge.clone(), dtype, &rules)?;
+        let value = value.map(|handle| Sym::new(&rules, handle).cast(dtype));
+        ins.push((Meta::new(parent.meta.shape.clone(), dtype), value));
+    }
+    let mut outs = SmallVec::new();
+    for (i, meta) in node.outs.iter().enumerate() {
+        let own = Edge { node: node.clone(), out: i };
+        let value = restore(op.name, saved.outs.get(i), Some(own), meta.dtype, &rules)?;
+        outs.push((meta.clone(), value.map(|handle| Sym::new(&rules, handle))));
+    }
+    let visible = node.outs.len() - op.hidden;
+    let heads = heads.into_iter().take(visible.max(1)).map(|g| g.map(|g| Sym::new(&rules, rules.put(g)))).collect();
+    let needs = node.parents.iter().enumerate().map(|(i, p)| (p.edge.is_some() as u32) << i).sum();
+    let vjp = Vjp { rules: &rules, attrs, ins, outs, heads, needs };
+    let spread = matches!(op.run, Run::Elementwise(_));
+    let mut grads = Grads::new();
+    for (parent, g) in node.parents.iter().zip(rule(&vjp)) {
+        rules.check()?;
+        grads.push(g.map(|g| {
+            let g = if spread { g.sum_to(&parent.meta.shape) } else { g };
+            rules.get(g.cast(parent.meta.dtype).handle())
+        }));
+        rules.check()?;
+    }
+    Ok(grads)
+}
+
+/// A saved value as the rule reads it; one that was written since is an error.
+fn restore(
+    op: &'static str,
+    saved: Option<&Option<Saved>>,
+    node: Option<Edge>,
+    dtype: DType,
+    rules: &Eager,
+) -> Result<Option<u32>> {
+    match saved {
+        Some(Some(Saved::Place { at, version })) => {
+            if at.value.version() != *version {
+                let text = "an array that its gradient needs was modified in place after it was used";
+                let error = mxnp_core::Error::new(ErrorKind::State, op, text);
+                return Err(Error::Op(error.with_hint("write to a copy, or after backward()")));
+            }
+            Ok(Some(rules.put(Array { at: at.clone(), node })))
+        }
+        Some(Some(Saved::Scalar(scalar))) => {
+            let ins = [Input::Scalar(*scalar)];
+            let array = invoke(&create::FULL, create::full(&[], dtype), &ins)?;
+            Ok(Some(rules.put(array[0].clone())))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// A head gradient in its head's dtype.
+fn cast_to(g: &Array, head: &Array) -> Result<Array> {
+    if g.dtype() == head.dtype() {
+        return Ok(g.clone());
+    }
+    use mxnp_core::ops::cast;
+    Ok(invoke(&cast::ASTYPE, cast::astype(head.dtype()), &[Input::Array(g)])?[0].clone())
+}
