@@ -181,6 +181,9 @@ def test_names_are_unique_and_follow_the_class():
     assert re.fullmatch(r"dense\d+", a.name)
     assert a.prefix == a.name + "_"
     assert a.name != b.name
+    assert re.fullmatch(r"conv\d+", nn.Conv2D(1, 1).name)
+    assert re.fullmatch(r"pool\d+", nn.MaxPool2D().name)
+    assert re.fullmatch(r"relu\d+", nn.Activation("relu").name)
     a.name = "mine"
     assert a.name == "mine"
 
@@ -369,6 +372,8 @@ def test_hybridize_takes_both_versions_options_and_keeps_results():
     net.hybridize(active=False)
     with pytest.raises(TypeError, match="static_aloc"):
         net.hybridize(static_aloc=True)
+    with pytest.raises(ValueError, match="no backend 'MKLDNN'"):
+        net.hybridize(backend="MKLDNN")
 
 
 def test_gradients_reach_parameters_through_blocks():

@@ -65,7 +65,7 @@ class Block:
             raise TypeError(
                 f"{type(self).__name__}() got an unexpected keyword argument '{next(iter(unknown))}'"
             )
-        names = BlockNames.create(prefix, type(self).__name__.lower())
+        names = BlockNames.create(prefix, self._alias())
         self._block_names = names
         self._reg_params = ParameterDict(names.prefix, params)
         self._children = Children()
@@ -143,6 +143,10 @@ class Block:
     @prefix.setter
     def prefix(self, prefix: str) -> None:
         self._block_names.prefix = prefix
+
+    def _alias(self) -> str:
+        """What numbered names start with, `dense` for `dense0`; called before the subclass's own `__init__`."""
+        return type(self).__name__.lower()
 
     def name_scope(self) -> Any:
         """A context in which new blocks get this block's prefix before theirs. Structural names do not need it."""
@@ -391,11 +395,6 @@ class HybridBlock(Block):
     `hybrid_forward(self, F, x, ..., **params)` of 1.x may stand in `forward`'s place.
     """
 
-    _hybridize_options: ClassVar[frozenset[str]] = frozenset(
-        ("static_alloc", "static_shape", "inline_limit", "forward_bulk_size", "backward_bulk_size")
-        + ("partition_if_dynamic", "backend", "backend_opts", "clear")
-    )
-
     def __init__(
         self, prefix: str | None = None, params: dict[str, Parameter] | None = None, **unknown: Any
     ) -> None:
@@ -403,17 +402,37 @@ class HybridBlock(Block):
         self._active = False
         self._flags: dict[str, Any] = {}
 
-    def hybridize(self, active: bool = True, **kwargs: Any) -> None:
-        """Ask for compiled graphs here and in all children (`active=False`: no longer).
+    def hybridize(
+        self,
+        active: bool = True,
+        partition_if_dynamic: bool = True,
+        static_alloc: bool = False,
+        static_shape: bool = False,
+        inline_limit: int = 2,
+        forward_bulk_size: int | None = None,
+        backward_bulk_size: int | None = None,
+        *,
+        backend: str | None = None,
+        clear: bool = True,
+    ) -> None:
+        """Ask for compiled graphs here and in all children (`active=False`: no longer). Results equal eager ones.
 
-        Takes MXNet's options: static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size,
-        partition_if_dynamic. Results equal the eager ones. Raises TypeError for an unknown option.
+        The options are MXNet's, 2's and 1.x's. They are kept as `_flags` and ask for nothing that would change a
+        result; `backend` names one of MXNet's accelerators, of which there is none here: ValueError.
         """
-        for option in kwargs:
-            if option not in self._hybridize_options:
-                raise TypeError(f"hybridize() got an unexpected keyword argument '{option}'")
-        self._active, self._flags = active, kwargs
-        super().hybridize(active, **kwargs)
+        if backend is not None:
+            raise MXNetValueError(f"{type(self).__name__}.hybridize: there is no backend {backend!r}")
+        self._active = active
+        self._flags = {
+            "partition_if_dynamic": partition_if_dynamic,
+            "static_alloc": static_alloc,
+            "static_shape": static_shape,
+            "inline_limit": inline_limit,
+            "forward_bulk_size": forward_bulk_size,
+            "backward_bulk_size": backward_bulk_size,
+            "clear": clear,
+        }
+        super().hybridize(active, **self._flags)
 
     def infer_shape(self, *args: Any) -> None:
         """Set the unknown dimensions of the block's own parameters from the inputs; subclasses with any define it."""

@@ -16,8 +16,8 @@ class Activation(HybridBlock):
     """An activation by name: 'relu', 'sigmoid', 'tanh', 'softrelu', 'softsign', 'log_sigmoid', 'mish'."""
 
     def __init__(self, activation: str, **kwargs: Any) -> None:
+        self._act_type = activation  # before the base: it names the block
         super().__init__(**kwargs)
-        self._act_type = activation
 
     def _alias(self) -> str:
         return self._act_type

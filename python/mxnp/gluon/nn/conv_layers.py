@@ -66,6 +66,9 @@ class _Conv(HybridBlock):
         )
         self.act = Activation(activation) if activation is not None else None
 
+    def _alias(self) -> str:
+        return "conv"
+
     def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
         """The weight's shape in the layout's order; raises MXNetValueError when the groups do not divide."""
         for count, what in ((in_channels, "input"), (self._channels, "output")):

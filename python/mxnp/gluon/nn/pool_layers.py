@@ -42,6 +42,9 @@ class _Pool(HybridBlock):
         self._ceil_mode = ceil_mode
         self._count_include_pad = count_include_pad
 
+    def _alias(self) -> str:
+        return "pool"
+
     def forward(self, x: Any) -> Any:
         """Input and output have the axes of `layout`."""
         device_of(x, self)
