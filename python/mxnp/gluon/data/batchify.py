@@ -104,8 +104,8 @@ class Pad:
             shape = [-(-length // self._round_to) * self._round_to for length in shape]
         dtype = self._dtype or onp.result_type(*arrays)
         out = onp.full([len(arrays), *shape], self._pad_val, dtype)
-        for row, array in zip(out, arrays, strict=True):
-            row[tuple(slice(length) for length in array.shape)] = array
+        for i, array in enumerate(arrays):
+            out[(i, *(slice(length) for length in array.shape))] = array
         return to_mxnp(out)
 
 

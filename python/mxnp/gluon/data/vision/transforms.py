@@ -69,12 +69,18 @@ class HybridCompose(_Chain, HybridBlock):
         self.hybridize()
 
 
-class ToTensor(HybridBlock):
+class _ImageTransform(HybridBlock):
+    """A hybrid block that also takes NumPy arrays, which is what some data sets hold."""
+
+    def __call__(self, *args: object) -> object:
+        return super().__call__(*map(_as_mxnp, args))
+
+
+class ToTensor(_ImageTransform):
     """An image (height, width, channels) of 0 to 255 as float32 (channels, height, width) of 0 to 1; batches too."""
 
     def forward(self, x: object) -> object:
         """Move the channels first and divide by 255."""
-        x = _as_mxnp(x)
         if x.ndim not in (3, 4):
             raise MXNetValueError(f"ToTensor: expected (H, W, C) or (N, H, W, C), got an array of shape {x.shape}")
         return (x.astype("float32") / 255).transpose((2, 0, 1) if x.ndim == 3 else (0, 3, 1, 2))
@@ -85,10 +91,10 @@ class ToTensor(HybridBlock):
         if isinstance(x, onp.ndarray):
             # Straight into the new layout: the same float32 division, without a copy of the batch in between.
             return onp.divide(x.transpose(0, 3, 1, 2), onp.float32(255), dtype=onp.float32, order="C")
-        return self.forward(x)
+        return self(x)
 
 
-class Normalize(HybridBlock):
+class Normalize(_ImageTransform):
     """Subtract `mean` from and divide by `std` each channel of a float image (C, H, W), or of a batch of them.
 
     Each is one number, or one for every channel.
@@ -101,11 +107,8 @@ class Normalize(HybridBlock):
 
     def forward(self, x: object) -> object:
         """Normalize `x`."""
-        from mxnp import np
-
-        x = _as_mxnp(x)
         self._check(x)
-        return (x - np.array(self._mean, dtype="float32")) / np.array(self._std, dtype="float32")
+        return (x - _operand(self._mean, x.dtype)) / _operand(self._std, x.dtype)
 
     def _for_batch(self, x: object) -> object | None:
         if x.ndim != 4:
@@ -113,7 +116,7 @@ class Normalize(HybridBlock):
         self._check(x)
         if isinstance(x, onp.ndarray) and x.dtype == onp.float32:
             return (x - self._mean) / self._std
-        return self.forward(x)
+        return self(x)
 
     def _check(self, x: object) -> None:
         if x.ndim not in (3, 4) or not onp.issubdtype(x.dtype, onp.floating):
@@ -126,7 +129,7 @@ class Normalize(HybridBlock):
                 raise MXNetValueError(f"Normalize: {name} has {len(value)} values for {x.shape[-3]} channels")
 
 
-class Cast(HybridBlock):
+class Cast(_ImageTransform):
     """Convert to another dtype. Several arguments give a tuple."""
 
     def __init__(self, dtype: object = "float32"):
@@ -135,11 +138,20 @@ class Cast(HybridBlock):
 
     def forward(self, *args: object) -> object:
         """Each argument as an array of the dtype."""
-        done = tuple(_as_mxnp(x).astype(self._dtype) for x in args)
+        done = tuple(x.astype(self._dtype) for x in args)
         return done[0] if len(done) == 1 else done
 
     def _for_batch(self, x: object) -> object:
-        return self.forward(x)
+        return self(x)
+
+
+def _operand(value: onp.ndarray, dtype: object) -> object:
+    """One number as a Python scalar; several as an array of the image's dtype, one for each channel."""
+    if value.size == 1:
+        return float(value.item())
+    from mxnp import np
+
+    return np.array(value, dtype=dtype)
 
 
 def _as_mxnp(x: object) -> object:

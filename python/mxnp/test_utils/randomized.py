@@ -1,0 +1,117 @@
+"""Random shapes and arrays for tests, drawn from NumPy's global generator as MXNet's are, and small array helpers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+import numpy as onp
+
+# ruff: noqa: NPY002 - programs seed NumPy's global generator to repeat a test
+
+
+def random_arrays(*shapes: tuple[int, ...]) -> object:
+    """Standard normal float32 NumPy arrays, a list of them for several shapes."""
+    arrays = [onp.asarray(onp.random.randn(*shape), dtype=onp.float32) for shape in shapes]
+    return arrays[0] if len(arrays) == 1 else arrays
+
+
+def random_uniform_arrays(
+    *shapes: tuple[int, ...], low: float = 0.0, high: float = 1.0, dtype: object = "float32"
+) -> list[onp.ndarray]:
+    """Uniform NumPy arrays, always a list."""
+    return [onp.random.uniform(low, high, shape).astype(dtype) for shape in shapes]
+
+
+def random_sample(population: Sequence, k: int) -> list:
+    """`k` different items of `population`, in their order there."""
+    return [population[i] for i in sorted(random.sample(range(len(population)), k))]
+
+
+def rand_shape_nd(num_dim: int, dim: int = 10, allow_zero_size: bool = False) -> tuple[int, ...]:
+    """A shape of `num_dim` lengths from 1 (0 with allow_zero_size) to `dim`."""
+    return tuple(int(n) for n in onp.random.randint(0 if allow_zero_size else 1, dim + 1, size=num_dim))
+
+
+def rand_shape_2d(dim0: int = 10, dim1: int = 10, allow_zero_size: bool = False) -> tuple[int, int]:
+    """A shape of two lengths up to dim0 and dim1."""
+    return tuple(rand_shape_nd(1, dim, allow_zero_size)[0] for dim in (dim0, dim1))
+
+
+def rand_shape_3d(
+    dim0: int = 10, dim1: int = 10, dim2: int = 10, allow_zero_size: bool = False
+) -> tuple[int, int, int]:
+    """A shape of three lengths up to dim0, dim1 and dim2."""
+    return tuple(rand_shape_nd(1, dim, allow_zero_size)[0] for dim in (dim0, dim1, dim2))
+
+
+def rand_coord_2d(x_low: int, x_high: int, y_low: int, y_high: int) -> tuple[int, int]:
+    """A pair of integers, the upper limits excluded."""
+    return int(onp.random.randint(x_low, x_high)), int(onp.random.randint(y_low, y_high))
+
+
+def rand_ndarray(
+    shape: tuple[int, ...],
+    stype: str = "default",
+    density: float | None = None,
+    dtype: object = None,
+    modifier_func: Callable | None = None,
+    shuffle_csr_indices: bool = False,
+    distribution: str | None = None,
+    ctx: object = None,
+) -> object:
+    """An mxnp array of uniform numbers from -1 to 1; dense only (`stype="default"`)."""
+    if stype != "default":
+        raise NotImplementedError(f"rand_ndarray: storage type {stype!r} is not there; 'default' is")
+    from mxnp import np
+
+    data = onp.random.uniform(-1, 1, shape)
+    if modifier_func is not None:
+        data = onp.vectorize(modifier_func)(data)
+    array = np.array(data.astype(dtype or "float32"), dtype=dtype or "float32")
+    return array if ctx is None else array.as_in_ctx(ctx)
+
+
+def create_2d_np_tensor(rows: int, columns: int, dtype: object = onp.int64) -> object:
+    """An mxnp array whose rows hold their own number."""
+    from mxnp import np
+
+    return np.array(onp.arange(rows).reshape(rows, 1).repeat(columns, 1).astype(dtype), dtype=dtype)
+
+
+def create_vector(size: int, dtype: object = onp.int64) -> object:
+    """An mxnp array of 0 to size - 1."""
+    from mxnp import np
+
+    return np.array(onp.arange(size, dtype=dtype), dtype=dtype)
+
+
+def np_reduce(dat: onp.ndarray, axis: int | Sequence[int] | None, keepdims: bool, numpy_reduce_func: Callable) -> object:
+    """Apply a NumPy reduction that takes one axis over several."""
+    axes = range(dat.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    result = dat
+    for each in sorted((a % dat.ndim for a in axes), reverse=True):
+        result = numpy_reduce_func(result, axis=each)
+    if keepdims:
+        kept = [1 if i in {a % dat.ndim for a in axes} else n for i, n in enumerate(dat.shape)]
+        result = onp.asarray(result).reshape(kept)
+    return result
+
+
+def collapse_sum_like(a: onp.ndarray, shape: tuple[int, ...]) -> onp.ndarray:
+    """Sum `a` over the axes along which an array of `shape` would be broadcast to it."""
+    lead = a.ndim - len(shape)
+    axes = (*range(lead), *(lead + i for i, n in enumerate(shape) if n == 1 and a.shape[lead + i] != 1))
+    return onp.sum(a, axis=axes).reshape(shape)
+
+
+def assign_each(the_input: object, function: Callable | None) -> object:
+    """A NumPy array with `function` of each element."""
+    array = the_input.asnumpy() if hasattr(the_input, "asnumpy") else onp.asarray(the_input)
+    return array if function is None else onp.vectorize(function)(array)
+
+
+def assign_each2(input1: object, input2: object, function: Callable | None) -> object:
+    """A NumPy array with `function` of each pair of elements."""
+    first, second = (x.asnumpy() if hasattr(x, "asnumpy") else onp.asarray(x) for x in (input1, input2))
+    return first if function is None else onp.vectorize(function)(first, second)

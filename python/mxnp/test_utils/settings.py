@@ -1,0 +1,105 @@
+"""Where tests run (device, dtype, environment variables) and how often (retry)."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+from collections.abc import Callable, Iterator
+
+import numpy as onp
+
+_default_device: object = None
+
+
+def default_device() -> object:
+    """The device tests use: what set_default_device set, else the current one."""
+    from mxnp import device
+
+    return _default_device if _default_device is not None else device.current_device()
+
+
+def set_default_device(device: object) -> None:
+    """Make `device` the one that default_device() gives."""
+    global _default_device
+    _default_device = device
+
+
+default_context = default_device
+set_default_context = set_default_device
+
+
+def default_dtype() -> type:
+    """The dtype of data without one: float32, or float64 in NumPy's mode."""
+    from mxnp import npx
+
+    return onp.float64 if npx.is_np_default_dtype() else onp.float32
+
+
+def use_np(func: object) -> object:
+    """MXNet's decorator that turns NumPy semantics on; mxnp always has them, so `func` is returned as it is."""
+    return func
+
+
+def list_gpus() -> list[int]:
+    """The numbers of the GPUs."""
+    from mxnp import device
+
+    return list(range(device.num_gpus()))
+
+
+def getenv(name: str) -> str | None:
+    """The environment variable `name`, or None."""
+    return os.environ.get(name)
+
+
+def setenv(name: str, value: str | None) -> None:
+    """Set the environment variable `name`, or remove it for None."""
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = str(value)
+
+
+@contextlib.contextmanager
+def environment(*args: object) -> Iterator[None]:
+    """Set environment variables for a block: `environment(name, value)` or `environment({name: value, ...})`.
+
+    None removes a variable. Afterwards all are as they were.
+
+    >>> with environment("MXNP_EXAMPLE", "1"):
+    ...     getenv("MXNP_EXAMPLE")
+    '1'
+    """
+    if len(args) == 1 and isinstance(args[0], dict):
+        wanted = args[0]
+    elif len(args) == 2 and isinstance(args[0], str):
+        wanted = {args[0]: args[1]}
+    else:
+        raise ValueError("environment: expected a name and a value, or one dict")
+    before = {name: os.environ.get(name) for name in wanted}
+    try:
+        for name, value in wanted.items():
+            setenv(name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            setenv(name, value)
+
+
+def retry(n: int) -> Callable:
+    """A decorator that calls a function up to `n` times until it raises no AssertionError; the last one counts."""
+    if n < 1:
+        raise ValueError(f"retry: n must be at least 1, but got {n}")
+
+    def decorate(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def wrapper(*args: object, **kwargs: object) -> object:
+            for _ in range(n - 1):
+                with contextlib.suppress(AssertionError):
+                    return function(*args, **kwargs)
+            return function(*args, **kwargs)
+
+        return wrapper
+
+    return decorate
