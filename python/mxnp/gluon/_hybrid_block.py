@@ -1,0 +1,94 @@
+"""HybridBlock: a block that can be a compiled graph, with deferred shapes and 1.x's `hybrid_forward`."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from mxnp.error import MXNetError, MXNetNotImplementedError, MXNetValueError
+
+from ._block import Block
+from ._legacy import F, device_of_first
+from ._parameter import Parameter
+
+_one_at_a_time = threading.RLock()
+
+
+class HybridBlock(Block):
+    """A block that can become a compiled graph: `hybridize()` asks for it.
+
+    Its own parameters with unknown dimensions get them from `infer_shape`, called before the first forward.
+    `hybrid_forward(self, F, x, ..., **params)` of 1.x may stand in `forward`'s place.
+    """
+
+    def __init__(
+        self, prefix: str | None = None, params: dict[str, Parameter] | None = None, **unknown: Any
+    ) -> None:
+        super().__init__(prefix, params, **unknown)
+        self._active = False
+        self._flags: dict[str, Any] = {}
+
+    def hybridize(
+        self,
+        active: bool = True,
+        partition_if_dynamic: bool = True,
+        static_alloc: bool = False,
+        static_shape: bool = False,
+        inline_limit: int = 2,
+        forward_bulk_size: int | None = None,
+        backward_bulk_size: int | None = None,
+        *,
+        backend: str | None = None,
+        clear: bool = True,
+    ) -> None:
+        """Ask for compiled graphs here and in all children (`active=False`: no longer). Results equal eager ones.
+
+        The options are MXNet's, 2's and 1.x's. They are kept as `_flags` and ask for nothing that would change a
+        result; `backend` names one of MXNet's accelerators, of which there is none here: ValueError.
+        """
+        if backend is not None:
+            raise MXNetValueError(f"{type(self).__name__}.hybridize: there is no backend {backend!r}")
+        self._active = active
+        self._flags = {
+            "partition_if_dynamic": partition_if_dynamic,
+            "static_alloc": static_alloc,
+            "static_shape": static_shape,
+            "inline_limit": inline_limit,
+            "forward_bulk_size": forward_bulk_size,
+            "backward_bulk_size": backward_bulk_size,
+            "clear": clear,
+        }
+        super().hybridize(active, **self._flags)
+
+    def infer_shape(self, *args: Any) -> None:
+        """Set the unknown dimensions of the block's own parameters from the inputs; subclasses with any define it."""
+        unknown = {key: p.shape for key, p in self._reg_params.items() if not p._shape_is_known()}
+        if unknown:
+            raise MXNetError(
+                f"{type(self).__name__} has parameters of unknown shape: {unknown}\n"
+                f"hint: give their shapes in __init__, or define {type(self).__name__}.infer_shape(self, *args)"
+            )
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        for parameter in self._reg_params.values():
+            if parameter._deferred is not None:
+                self._finish_deferred(args, kwargs)
+                break
+        return self.forward(*args, **kwargs)
+
+    def _finish_deferred(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        with _one_at_a_time:  # threads that make the first forward together share one initialisation
+            self.infer_shape(*args, *kwargs.values())
+            HybridBlock.infer_shape(self)  # complains about what is still unknown
+            for parameter in self._reg_params.values():
+                parameter._finish_deferred_init()
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the outputs; this one calls 1.x's `hybrid_forward` with `F` and the block's own parameters."""
+        device = device_of_first((*args, *kwargs.values()))
+        params = {key: p.data(device) for key, p in self._reg_params.items() if self.__dict__.get(key) is p}
+        return self.hybrid_forward(F, *args, **kwargs, **params)
+
+    def hybrid_forward(self, F: Any, *args: Any, **kwargs: Any) -> Any:
+        """1.x's forward: `F` is the namespace of operators, parameters come as keyword arguments."""
+        raise MXNetNotImplementedError(f"{type(self).__name__} defines neither forward nor hybrid_forward")
