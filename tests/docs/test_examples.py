@@ -38,7 +38,14 @@ def documented(module):
 def test_docstrings(name):
     module = importlib.import_module(name)
     runner, failures = doctest.DocTestRunner(verbose=False, optionflags=FLAGS), []
-    globs = {"mx": mxnp, "np": mxnp.np, "npx": mxnp.npx, "autograd": mxnp.autograd, "gluon": mxnp.gluon}
+    globs = {
+        "mx": mxnp,
+        "np": mxnp.np,
+        "npx": mxnp.npx,
+        "autograd": mxnp.autograd,
+        "gluon": mxnp.gluon,
+        "nn": mxnp.gluon.nn,
+    }
     tests = doctest.DocTestFinder(recurse=False).find(module, name, globs=globs)
     for label, value in documented(module):
         tests += doctest.DocTestFinder().find(value, f"{name}.{label}", globs=globs)
