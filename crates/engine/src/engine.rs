@@ -4,8 +4,8 @@
 use crate::config::{Config, Kind};
 use crate::fault::{EngineError, TaskError};
 use crate::gate::Watch;
-use crate::node::Node;
 use crate::pool::Visit;
+use crate::ready::Ready;
 use crate::role::Role;
 use crate::shared::Shared;
 use crate::stats::{Count, Stats};
@@ -49,14 +49,14 @@ impl Engine {
     /// releasing its own locks and without taking the GIL in between. Otherwise the task is queued.
     #[must_use]
     pub fn push(&self, mut task: Task, hint: Hint) -> Option<Ready<'_>> {
-        dedup(&mut task);
+        task.drop_repeated_writes();
         let shared = self.shared();
         let epoch = shared.gate.enter(task.bytes);
         let node = match shared.kind() {
             Kind::Naive => Some(shared.push_naive(task, epoch)),
             Kind::Threaded => shared.push_threaded(task, hint, epoch),
         };
-        node.map(|node| Ready { shared, node: Some(node) })
+        node.map(|node| Ready::new(shared, node))
     }
 
     /// Holds the calling thread back, and lets it run tasks, while too many tasks or bytes are unfinished.
@@ -144,7 +144,7 @@ impl Engine {
     }
 
     /// Sets the number of threads: one less is the number of workers. Waits for what is unfinished. Zero counts
-    /// as one. Must not be called in a task.
+    /// as one. Ignored in a task.
     pub fn set_num_threads(&self, threads: usize) {
         self.while_empty(|shared| shared.threads.store(threads.max(1), Ordering::Relaxed));
     }
@@ -154,7 +154,8 @@ impl Engine {
         self.shared().threads.load(Ordering::Relaxed)
     }
 
-    /// Changes to the naive or the threaded engine. Waits for what is unfinished. Must not be called in a task.
+    /// Changes to the naive or the threaded engine. Waits for what is unfinished. Ignored
+    /// in a task.
     pub fn set_kind(&self, kind: Kind) {
         self.while_empty(|shared| shared.kind.store(kind as u8, Ordering::Relaxed));
     }
@@ -197,8 +198,11 @@ impl Engine {
     }
 
     /// Before a fork, after the caller has taken its own locks: holds other threads' pushes and waits back,
-    /// finishes everything, and joins the workers. One of the two `after_fork` functions must follow.
+    /// finishes everything, and joins the workers. Does nothing in a task. One of the two `after_fork` functions must follow.
     pub fn prepare_fork(&self) {
+        if Role::current() != Role::Outside {
+            return;
+        }
         let shared = self.shared();
         shared.gate.close();
         shared.drain();
@@ -234,6 +238,9 @@ impl Engine {
 
     /// Closes the engine, empties it, stops the workers, changes it, and opens it.
     fn while_empty(&self, change: impl FnOnce(&Shared)) {
+        if Role::current() != Role::Outside {
+            return;
+        }
         let shared = self.shared();
         shared.gate.close();
         shared.drain();
@@ -251,54 +258,10 @@ impl Drop for Engine {
     }
 }
 
-/// A task that its pusher must run. Dropped without running, it is queued instead.
-#[must_use = "the task runs when `run` is called"]
-pub struct Ready<'a> {
-    shared: &'a Shared,
-    node: Option<Arc<Node>>,
-}
-
-impl Ready<'_> {
-    /// Runs the task on the calling thread; its errors show at waits. The caller holds no lock.
-    pub fn run(mut self) {
-        let Some(node) = self.node.take() else { return };
-        if self.shared.kind() == Kind::Naive {
-            if Role::current() == Role::Outside {
-                while self.shared.run_first(Count::RanInline, &|| node.is_done()) {}
-            }
-        } else if let Some(next) = self.shared.run_node(&node, Count::RanInline) {
-            self.shared.enqueue(next);
-        }
-    }
-}
-
-impl Drop for Ready<'_> {
-    fn drop(&mut self) {
-        if let Some(node) = self.node.take()
-            && self.shared.kind() == Kind::Threaded
-        {
-            self.shared.enqueue(node);
-        }
-    }
-}
-
 /// Refuses to wait in a task.
 fn outside_tasks() -> Result<(), TaskError> {
     match Role::current() {
         Role::Outside => Ok(()),
         Role::Task | Role::Chunk => Err(TaskError::new("wait", EngineError::WaitInTask)),
-    }
-}
-
-/// Drops repeated writes: each variable is counted once.
-fn dedup(task: &mut Task) {
-    let mut i = 1;
-    while i < task.writes.len() {
-        let rank = task.writes[i].var().rank();
-        if task.writes[..i].iter().any(|earlier| earlier.var().rank() == rank) {
-            task.writes.remove(i);
-        } else {
-            i += 1;
-        }
     }
 }

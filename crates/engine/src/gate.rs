@@ -6,7 +6,7 @@
 //! threads push for ever. A closed gate holds new tasks and visitors until it opens again.
 
 use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use crate::sync::{Condvar, Mutex, full_fence, thread};
+use crate::sync::{Condvar, Mutex, model_fence, thread};
 
 const CLOSED: u64 = 1 << 63;
 const EPOCH: u64 = 1 << 62;
@@ -22,6 +22,8 @@ pub(crate) enum Watch {
     Below(usize, usize),
     /// No unfinished task and no visitor.
     Quiet,
+    /// No thread has the turn.
+    Turn,
 }
 
 /// The counts, and the threads that watch them.
@@ -32,9 +34,8 @@ pub(crate) struct Gate {
     visitors: AtomicUsize,
     opened: Condvar,
     opening: Mutex<()>,
-    /// Held by one `wait_all` at a time: an epoch may be reused only once it is empty.
-    turning: Mutex<bool>,
-    turned: Condvar,
+    /// Set by one `wait_all` at a time: an epoch may be reused only once it is empty.
+    turning: AtomicBool,
     watched: AtomicBool,
     watchers: Mutex<Vec<(Watch, thread::Thread)>>,
 }
@@ -47,8 +48,7 @@ impl Gate {
             visitors: AtomicUsize::new(0),
             opened: Condvar::new(),
             opening: Mutex::new(()),
-            turning: Mutex::new(false),
-            turned: Condvar::new(),
+            turning: AtomicBool::new(false),
             watched: AtomicBool::new(false),
             watchers: Mutex::new(Vec::new()),
         }
@@ -89,7 +89,7 @@ impl Gate {
     pub(crate) fn visit(&self) {
         loop {
             self.visitors.fetch_add(1, Ordering::SeqCst);
-            full_fence();
+            model_fence();
             if self.word.load(Ordering::SeqCst) & CLOSED == 0 {
                 return;
             }
@@ -118,7 +118,7 @@ impl Gate {
             guard = self.opened.wait(guard);
         }
         self.word.fetch_or(CLOSED, Ordering::SeqCst);
-        full_fence();
+        model_fence();
     }
 
     /// Opens it again.
@@ -128,25 +128,31 @@ impl Gate {
         self.opened.notify_all();
     }
 
-    /// Begins a new epoch and gives the old one; waits for its turn. [`Gate::end_turn`] must follow.
-    pub(crate) fn turn(&self) -> u32 {
-        let mut busy = self.turning.lock();
-        while *busy {
-            busy = self.turned.wait(busy);
-        }
-        *busy = true;
-        u32::from(self.word.fetch_xor(EPOCH, Ordering::SeqCst) & EPOCH != 0)
+    /// Takes the turn to change the epoch, if no other thread has it. [`Gate::end_turn`] must follow.
+    #[must_use]
+    pub(crate) fn take_turn(&self) -> bool {
+        !self.turning.swap(true, Ordering::SeqCst)
     }
 
-    /// Lets the next `wait_all` have its turn.
+    /// Lets the next thread have its turn.
     pub(crate) fn end_turn(&self) {
-        *self.turning.lock() = false;
-        self.turned.notify_all();
+        self.turning.store(false, Ordering::SeqCst);
+        self.wake_watchers();
+    }
+
+    /// The epoch that new tasks are not counted in. It may still hold tasks if a wait was interrupted.
+    pub(crate) fn resting_epoch(&self) -> u32 {
+        u32::from(self.word.load(Ordering::SeqCst) & EPOCH == 0)
+    }
+
+    /// Begins a new epoch, which must be empty, and gives the old one. Only in one's turn.
+    pub(crate) fn change_epoch(&self) -> u32 {
+        u32::from(self.word.fetch_xor(EPOCH, Ordering::SeqCst) & EPOCH != 0)
     }
 
     /// Unfinished tasks.
     pub(crate) fn tasks(&self) -> usize {
-        let word = self.word.load(Ordering::Relaxed);
+        let word = self.word.load(Ordering::SeqCst);
         ((word & COUNT) + (word >> BITS & COUNT)) as usize
     }
 
@@ -160,6 +166,7 @@ impl Gate {
         match watch {
             Watch::Drained(epoch) => self.word.load(Ordering::SeqCst) >> (epoch * BITS) & COUNT == 0,
             Watch::Below(tasks, bytes) => self.tasks() <= tasks && self.bytes() <= bytes,
+            Watch::Turn => !self.turning.load(Ordering::SeqCst),
             Watch::Quiet => {
                 let word = self.word.load(Ordering::SeqCst);
                 word & (COUNT << BITS | COUNT) == 0 && self.visitors.load(Ordering::SeqCst) == 0
@@ -173,7 +180,7 @@ impl Gate {
         watchers.push((watch, thread::current()));
         self.watched.store(true, Ordering::SeqCst);
         drop(watchers);
-        full_fence();
+        model_fence();
     }
 
     /// Ends the calling thread's watch.
@@ -185,7 +192,7 @@ impl Gate {
     }
 
     fn wake_watchers(&self) {
-        full_fence();
+        model_fence();
         if !self.watched.load(Ordering::SeqCst) {
             return;
         }

@@ -63,6 +63,7 @@ mod node;
 mod parallel;
 mod pool;
 mod queue;
+mod ready;
 mod role;
 mod shared;
 #[cfg(all(test, feature = "shuttle", not(feature = "loom")))]
@@ -75,8 +76,9 @@ mod threaded;
 mod var;
 
 pub use config::{Config, Kind, memory_limit};
-pub use engine::{Engine, Ready, engine};
+pub use engine::{Engine, engine};
 pub use fault::{EngineError, TaskError};
+pub use ready::Ready;
 pub use stats::Stats;
 pub use task::{Context, Hint, Run, Task, Tracked, VarRef};
 pub use var::Var;

@@ -205,12 +205,11 @@ fn a_waiter_that_leaves_passes_the_wake_up_on() {
                 waiter.sleep.notify();
             }
         });
-        let sleeper = waiter.thread().clone();
         work.add();
-        work.stop.store(true, Ordering::Release);
-        sleeper.unpark();
-        waiter.join().unwrap();
         worker.join().unwrap();
+        work.stop.store(true, Ordering::Release);
+        work.sleep.notify_all();
+        waiter.join().unwrap();
     });
 }
 
@@ -259,7 +258,8 @@ fn an_epoch_drains_although_another_goes_on() {
             let gate = gate.clone();
             thread::spawn(move || gate.leave(first, 0))
         };
-        let old = gate.turn();
+        assert!(gate.take_turn() && gate.holds(Watch::Drained(gate.resting_epoch())));
+        let old = gate.change_epoch();
         assert_eq!(old, first);
         let late = pusher.join().unwrap();
         if late != old {

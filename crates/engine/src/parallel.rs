@@ -6,7 +6,7 @@
 //! may live on the caller's stack.
 
 use crate::sync::atomic::{AtomicUsize, Ordering};
-use crate::sync::{Arc, MODEL, Mutex, park, thread};
+use crate::sync::{Arc, Mutex, park, spins, thread};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -114,7 +114,7 @@ impl Loop {
     /// Waits for the chunks that other threads run: a short spin, then a sleep.
     fn await_finish(&self) {
         let finished = || self.finished.load(Ordering::Acquire) == self.chunks;
-        for _ in 0..if MODEL { 0 } else { 60 } {
+        for _ in 0..spins() {
             if finished() {
                 return;
             }

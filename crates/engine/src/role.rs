@@ -15,6 +15,7 @@ pub(crate) enum Role {
 }
 
 thread_local! {
+    #[allow(clippy::missing_const_for_thread_local, reason = "loom's macro takes no const block")]
     static ROLE: Cell<Role> = Cell::new(Role::Outside);
 }
 

@@ -7,11 +7,8 @@
 //! for another reason than work, passes the wake-up on if there is still work.
 
 use crate::sync::atomic::{AtomicUsize, Ordering};
-use crate::sync::{MODEL, Mutex, full_fence, park, thread};
+use crate::sync::{Mutex, full_fence, park, spins, thread};
 use std::time::Duration;
-
-/// Looks taken before a thread sleeps: about 3 us, less than a sleep and a wake-up cost.
-const SPINS: usize = if MODEL { 0 } else { 60 };
 
 /// The threads that look for work.
 #[derive(Default)]
@@ -57,7 +54,7 @@ impl Sleep {
     /// The caller must look for work afterwards, and pass the wake-up on if it leaves work undone.
     pub(crate) fn sleep(&self, awake: &dyn Fn() -> bool, limit: Option<Duration>) -> bool {
         self.spinning.fetch_add(1, Ordering::Relaxed);
-        for _ in 0..SPINS {
+        for _ in 0..spins() {
             if awake() {
                 self.spinning.fetch_sub(1, Ordering::Relaxed);
                 full_fence();

@@ -37,6 +37,21 @@ pub struct Task {
     pub run: Run,
 }
 
+impl Task {
+    /// Drops repeated writes: a task counts once as a writer of a variable.
+    pub(crate) fn drop_repeated_writes(&mut self) {
+        let mut i = 1;
+        while i < self.writes.len() {
+            let rank = self.writes[i].var().rank();
+            if self.writes[..i].iter().any(|earlier| earlier.var().rank() == rank) {
+                self.writes.remove(i);
+            } else {
+                i += 1;
+            }
+        }
+    }
+}
+
 /// What a running task is given.
 pub struct Context<'a> {
     parallel: &'a dyn Parallel,

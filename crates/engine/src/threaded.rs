@@ -9,10 +9,11 @@ use crate::shared::Shared;
 use crate::stats::Count;
 use crate::sync::Arc;
 use crate::task::{Hint, Task, Tracked};
+use std::cell::Cell;
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How often a sleeping wait asks the interrupt check.
+/// How often a wait asks the interrupt check.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
 /// Asked by threads that wait for long; true ends the wait.
@@ -46,14 +47,31 @@ impl Shared {
 
     /// Waits for every task pushed so far.
     pub(crate) fn wait_for_all(&self) -> Result<(), TaskError> {
-        let epoch = self.gate.turn();
-        let result = self.watch_until(Watch::Drained(epoch));
+        let mine = Cell::new(self.gate.take_turn());
+        if !mine.get() {
+            self.gate.watch(Watch::Turn);
+            let turn = self.block_until(&|| {
+                // Asked again after it succeeded, it must not try again.
+                mine.set(mine.get() || self.gate.take_turn());
+                mine.get()
+            });
+            self.gate.unwatch();
+            turn?;
+        }
+        // Usually empty: a wait that was interrupted leaves tasks behind.
+        let result = self.watch_until(Watch::Drained(self.gate.resting_epoch())).and_then(|()| {
+            let old = self.gate.change_epoch();
+            self.watch_until(Watch::Drained(old))
+        });
         self.gate.end_turn();
         result
     }
 
     /// Waits until `watch` holds, helping meanwhile.
     pub(crate) fn watch_until(&self, watch: Watch) -> Result<(), TaskError> {
+        if self.gate.holds(watch) {
+            return Ok(());
+        }
         self.gate.watch(watch);
         let result = self.block_until(&|| self.gate.holds(watch));
         self.gate.unwatch();
@@ -64,6 +82,7 @@ impl Shared {
     /// must unpark this thread.
     fn block_until(&self, done: &dyn Fn() -> bool) -> Result<(), TaskError> {
         let check = INTERRUPT.get();
+        let mut asked = Instant::now();
         let result = loop {
             let visit = Visit::new(self);
             while !done() && self.help(Count::RanByWaiters) {}
@@ -71,8 +90,13 @@ impl Shared {
             if done() {
                 break Ok(());
             }
-            if check.is_some_and(|interrupted| interrupted()) {
-                break Err(TaskError::new("wait", EngineError::Interrupted));
+            if let Some(interrupted) = check
+                && asked.elapsed() >= CHECK_EVERY
+            {
+                if interrupted() {
+                    break Err(TaskError::new("wait", EngineError::Interrupted));
+                }
+                asked = Instant::now();
             }
             self.doze(done, check.map(|_| CHECK_EVERY));
         };
