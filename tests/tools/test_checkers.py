@@ -40,6 +40,7 @@ def test_python_docstrings_do_not_count():
         ("a/b.rs", 801, 1, 0),
         ("a/lib.rs", 121, 1, 0),
         ("a/__init__.py", 121, 1, 0),
+        ("a/tests/common/mod.rs", 121, 0, 0),
     ],
 )
 def test_limits_of_files(name, lines, errors, warnings):
