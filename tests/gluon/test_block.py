@@ -124,6 +124,8 @@ def test_unknown_keyword_names_the_layer():
 def test_a_child_must_be_a_block(block):
     with pytest.raises(ValueError, match="must be a Block, got int"):
         block.register_child(4)
+    with pytest.raises(ValueError, match="its own child"):
+        block.itself = block
 
 
 def test_children_answer_as_the_child_and_as_a_reference():

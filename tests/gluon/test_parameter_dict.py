@@ -60,7 +60,8 @@ def test_methods_reach_every_parameter_once():
     net.add(nn.Dense(2, in_units=2))
     net.add(nn.Dense(2, params=net[0].params))
     params = net.collect_params()
-    params.initialize(gluon_init(), ctx=[cpu(0), cpu(1)])
+    params.initialize("ones", ctx=[cpu(0), cpu(1)], verbose=True)
+    onp.testing.assert_array_equal(net[0].weight.data(cpu(1)).asnumpy(), onp.ones((2, 2)))
     assert params.list_ctx() == [cpu(0), cpu(1)]
     params.reset_ctx(cpu(1))
     assert params.list_device() == [cpu(1)]
@@ -69,13 +70,6 @@ def test_methods_reach_every_parameter_once():
     net[0].weight.grad()[:] = 4.0
     params.zero_grad()
     assert not net[0].weight.grad().asnumpy().any()
-
-
-def gluon_init():
-    """An initialiser instance."""
-    from mxnp import initializer
-
-    return initializer.One()
 
 
 def test_save_and_load_with_prefixes(tmp_path):

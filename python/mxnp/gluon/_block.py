@@ -11,7 +11,6 @@ from collections.abc import Callable
 from os import PathLike
 from typing import Any, ClassVar, Self
 
-from mxnp import initializer
 from mxnp.error import (
     DeferredInitializationError,
     MXNetError,
@@ -108,12 +107,17 @@ class Block:
         return f"{type(self).__name__}(\n{''.join(children)})" if children else f"{type(self).__name__}()"
 
     def register_child(self, block: Block, name: str | None = None) -> None:
-        """Make `block` a child, named by its position when there is no `name`. Raises ValueError for no Block."""
+        """Make `block` a child, named by its position when there is no `name`.
+
+        Raises ValueError for what is no Block, and for the block itself.
+        """
         block = unwrap(block)
         if not isinstance(block, Block):
             raise MXNetValueError(
                 f"{type(self).__name__}: a child must be a Block, got {type(block).__name__}"
             )
+        if block is self:
+            raise MXNetValueError(f"{type(self).__name__}: a block cannot be its own child")
         name = str(len(self._children)) if name is None else name
         shared = {} if name in self._children else self._reg_params._shared_below(name)
         self._children[name] = block
@@ -233,7 +237,6 @@ class Block:
         dimensions wait for the first forward. Those already initialised stay, with a warning, unless
         `force_reinit`.
         """
-        init = initializer.Uniform() if init is None else initializer.create(init)
         self.collect_params().initialize(init, device, verbose, force_reinit, ctx)
 
     def setattr(self, name: str, value: Any) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import Any
 
+from mxnp import initializer
 from mxnp._files import load_arrays, save_arrays
 from mxnp.device import Device
 from mxnp.error import MXNetValueError
@@ -117,8 +118,9 @@ class ParameterDict(dict[str, Parameter]):
         ctx: DeviceLike = None,
     ) -> None:
         """Initialise every parameter; `init` (Uniform()) serves those without an initialiser of their own."""
-        if verbose and init is not None:
-            init.set_verbosity(verbose=verbose)
+        init = initializer.Uniform() if init is None else initializer.create(init)
+        if verbose:
+            init.set_verbosity(verbose=True)
         for parameter in self._each():
             parameter.initialize(None, device, init, force_reinit, ctx)
 

@@ -7,7 +7,6 @@ import math
 import os
 import shutil
 import tempfile
-import urllib.request
 import warnings
 from itertools import pairwise
 from typing import Any
@@ -156,7 +155,8 @@ def download(
 
 
 def _fetch(url: str, path: str, retries: int, verify_ssl: bool) -> None:
-    import ssl
+    import ssl  # only downloads need the network's modules, which are slow to import
+    import urllib.request
 
     context = None if verify_ssl else ssl._create_unverified_context()
     for left in range(max(retries, 0), -1, -1):
