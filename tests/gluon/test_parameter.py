@@ -260,6 +260,9 @@ def test_replicas():
     onp.testing.assert_array_equal(parameter._reduce().asnumpy(), [2, 2.5])
     with pytest.raises(RuntimeError, match=r"'weight' was not initialized on device cpu\(2\)"):
         parameter.data(cpu(2))
+    assert parameter.data("cpu") is parameter.data(cpu(0))
+    with pytest.raises(TypeError, match="expected a Device"):
+        parameter.data(BOTH)
     assert [gradient.shape for gradient in parameter.list_grad()] == [(2,), (2,)]
 
 

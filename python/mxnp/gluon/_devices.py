@@ -23,13 +23,14 @@ def device_list(device: DeviceLike, ctx: DeviceLike = None) -> list[Device] | No
     if device is None:
         return None
     entries = [device] if isinstance(device, (Device, str)) or not isinstance(device, Iterable) else device
-    devices = [_as_device(entry) for entry in entries]
+    devices = [as_device(entry) for entry in entries]
     if not devices:
         raise MXNetValueError("device: expected at least one device, got an empty list")
     return list(dict.fromkeys(devices))
 
 
-def _as_device(entry: Any) -> Device:
+def as_device(entry: Any) -> Device:
+    """The device meant by a Device or its name. Raises MXNetTypeError for anything else."""
     if isinstance(entry, (Device, str)):
         return Device(entry)
     raise MXNetTypeError(

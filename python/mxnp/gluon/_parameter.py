@@ -15,7 +15,7 @@ from mxnp import _core, autograd, initializer, np
 from mxnp.device import Device, cpu, current_device
 from mxnp.error import DeferredInitializationError, MXNetError, MXNetTypeError, MXNetValueError
 
-from ._devices import DeviceLike, device_list
+from ._devices import DeviceLike, as_device, device_list
 
 Shape = tuple[int, ...]
 
@@ -223,7 +223,7 @@ class Parameter:
 
     # Reading --------------------------------------------------------------------------------------------------
 
-    def data(self, device: Device | None = None, ctx: Device | None = None) -> Any:
+    def data(self, device: Device | str | None = None, ctx: Device | str | None = None) -> Any:
         """The array on `device`; without one, the only replica or the one on the current device.
 
         The same object at each call: updates write into it. Raises RuntimeError when never initialised or not on
@@ -238,6 +238,8 @@ class Parameter:
             if len(arrays) == 1:
                 return next(iter(arrays.values()))
             device = current_device()
+        elif not isinstance(device, Device):
+            device = as_device(device)
         array = arrays.get(device)
         if array is None:
             raise MXNetError(
@@ -251,7 +253,7 @@ class Parameter:
         self._require_data()
         return list(self._arrays.values())
 
-    def grad(self, device: Device | None = None, ctx: Device | None = None) -> Any:
+    def grad(self, device: Device | str | None = None, ctx: Device | str | None = None) -> Any:
         """The gradient on `device`: an array that backward writes into. Raises RuntimeError for grad_req 'null'."""
         array = self.data(device, ctx)
         self._require_grad()
