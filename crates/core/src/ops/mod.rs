@@ -5,11 +5,28 @@ use crate::op::Op;
 pub mod arith;
 pub mod cast;
 pub mod create;
+pub mod index;
 pub mod join;
+pub mod linalg;
+pub mod nn_dense;
+pub mod random;
 pub mod reduce;
 pub mod shape;
+pub mod sort;
 
-const FAMILIES: &[&[&Op]] = &[arith::OPS, cast::OPS, create::OPS, join::OPS, reduce::OPS, shape::OPS];
+const FAMILIES: &[&[&Op]] = &[
+    arith::OPS,
+    cast::OPS,
+    create::OPS,
+    index::OPS,
+    join::OPS,
+    linalg::OPS,
+    nn_dense::OPS,
+    random::OPS,
+    reduce::OPS,
+    shape::OPS,
+    sort::OPS,
+];
 
 /// Every op, by family.
 pub fn all() -> impl Iterator<Item = &'static Op> {

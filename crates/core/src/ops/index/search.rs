@@ -1,0 +1,196 @@
+//! Finding places: nonzero, searchsorted, and one_hot, which marks them.
+
+use super::check_index_dtype;
+use crate::error::ErrorKind;
+use crate::kernel::moves::{Shared, dense};
+use crate::kernel::walk::{GRAIN, split};
+use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run};
+use crate::promote::result_type;
+use crate::shape::{Shape, checked_numel};
+use crate::{Bool, DType, Element, Error, Result, Scalar, attrs, with_type};
+use smallvec::smallvec;
+
+attrs! {
+    /// `count`: how many elements are not zero, as [`COUNT_NONZERO`] found.
+    pub struct Count { count: i64 }
+}
+
+fn counts(mask: &[Bool], par: &dyn crate::par::Parallel) -> Vec<usize> {
+    let mut out = vec![0usize; mask.len().div_ceil(GRAIN)];
+    let target = Shared(out.as_mut_ptr());
+    split(par, mask.len(), GRAIN, |range| {
+        let n = mask[range.clone()].iter().filter(|b| b.get()).count();
+        // SAFETY: one chunk, one entry.
+        unsafe { *target.at((range.start / GRAIN) as isize) = n };
+    });
+    out
+}
+
+/// `count_nonzero(x)`: over all elements, an int64 without axes.
+pub static COUNT_NONZERO: Op = Op {
+    grad: Grad::Zero,
+    ..Op::new(
+        "count_nonzero",
+        1,
+        |_| {
+            Ok(Inferred { ins: smallvec![DType::Bool], outs: smallvec![Meta::new(Shape::new(), DType::I64)] })
+        },
+        Run::Kernel(|a| {
+            let total: usize = counts(&dense::<Bool>(&a.ins[0], a.par), a.par).iter().sum();
+            // SAFETY: the output's one element.
+            unsafe { *a.out(0).ptr::<i64>() = total as i64 };
+            Ok(())
+        }),
+    )
+};
+
+fn infer_nonzero(a: &InferArgs) -> Result<Inferred> {
+    let count = usize::try_from(a.attrs.get::<Count>().count)
+        .map_err(|_| Error::value(a.op, "count must not be negative"))?;
+    let shape = Shape::from_slice(&[count, a.ins[0].shape.len()]);
+    checked_numel(a.op, &shape, 8)?;
+    Ok(Inferred { ins: smallvec![DType::Bool], outs: smallvec![Meta::new(shape, DType::I64)] })
+}
+
+fn run_nonzero(a: &KernelArgs) -> Result<()> {
+    let (x, out) = (&a.ins[0], a.out(0));
+    let mask = dense::<Bool>(x, a.par);
+    let counts = counts(&mask, a.par);
+    let total: usize = counts.iter().sum();
+    if total != out.layout.shape[0] {
+        let text = format!("{total} elements are not zero, but {} were counted before", out.layout.shape[0]);
+        return Err(Error::new(ErrorKind::State, a.op, text));
+    }
+    let starts: Vec<usize> = counts
+        .iter()
+        .scan(0, |sum, &n| {
+            *sum += n;
+            Some(*sum - n)
+        })
+        .collect();
+    let shape = &x.layout.shape;
+    let to = Shared(out.ptr::<i64>());
+    split(a.par, mask.len(), GRAIN, |range| {
+        let mut row = starts[range.start / GRAIN];
+        for at in range {
+            if mask[at].get() {
+                let mut rest = at;
+                for axis in (0..shape.len()).rev() {
+                    // SAFETY: rows of a chunk start after those of earlier chunks; their number was checked.
+                    unsafe { *to.at((row * shape.len() + axis) as isize) = (rest % shape[axis]) as i64 };
+                    rest /= shape[axis];
+                }
+                row += 1;
+            }
+        }
+    });
+    Ok(())
+}
+
+/// `nonzero(x; count)`: the indices of the elements that are not zero, one row each, in row-major order.
+pub static NONZERO: Op = Op {
+    attrs: Count::read,
+    grad: Grad::Zero,
+    ..Op::new("nonzero", 1, infer_nonzero, Run::Kernel(run_nonzero))
+};
+
+attrs! {
+    /// `depth`: the size of the new last axis; `on_value` where the index points, `off_value` elsewhere.
+    pub struct OneHot { depth: i64, on_value: f64 = 1.0, off_value: f64 = 0.0, dtype: DType = DType::F32 }
+}
+
+fn infer_one_hot(a: &InferArgs) -> Result<Inferred> {
+    let OneHot { depth, dtype, .. } = a.attrs.get::<OneHot>();
+    check_index_dtype(a, &a.ins[0])?;
+    let Ok(depth) = usize::try_from(*depth) else {
+        return Err(Error::value(a.op, format!("depth must not be negative, got {depth}")));
+    };
+    let mut shape = a.ins[0].shape.clone();
+    shape.push(depth);
+    checked_numel(a.op, &shape, dtype.size())?;
+    Ok(Inferred { ins: smallvec![DType::I64], outs: smallvec![Meta::new(shape, *dtype)] })
+}
+
+fn run_one_hot(a: &KernelArgs) -> Result<()> {
+    let OneHot { on_value, off_value, .. } = a.attrs.get::<OneHot>();
+    let out = a.out(0);
+    let depth = out.layout.shape[out.layout.ndim() - 1];
+    let indices = dense::<i64>(&a.ins[0], a.par);
+    with_type!(all out.dtype, T => {
+        let (on, off) = (element::<T>(*on_value), element::<T>(*off_value));
+        let to = Shared(out.ptr::<T>());
+        split(a.par, indices.len(), GRAIN / depth.max(1), |range| {
+            for row in range {
+                // SAFETY: row `row` of the contiguous output, this chunk's own.
+                let row_out =
+                    unsafe { std::slice::from_raw_parts_mut(to.at((row * depth) as isize), depth) };
+                row_out.fill(off);
+                if let Some(at) = usize::try_from(indices[row]).ok().and_then(|i| row_out.get_mut(i)) {
+                    *at = on;
+                }
+            }
+        });
+    });
+    Ok(())
+}
+
+/// A number as an element of T's dtype.
+fn element<T: Element>(value: f64) -> T {
+    let mut bytes = [0u8; 16];
+    Scalar::Float(value).write(T::DTYPE, &mut bytes);
+    bytemuck::pod_read_unaligned(&bytes[..size_of::<T>()])
+}
+
+/// `one_hot(indices, depth, on_value, off_value, dtype)`: a row of `off_value` with `on_value` at the index;
+/// an index out of range (negative ones too) marks nothing.
+pub static ONE_HOT: Op = Op {
+    attrs: OneHot::read,
+    grad: Grad::Zero,
+    ..Op::new("one_hot", 1, infer_one_hot, Run::Kernel(run_one_hot))
+};
+
+attrs! {
+    /// `side`: `left` gives the first place where the value could go in, `right` the last.
+    pub struct Search { side: String = "left".into() }
+}
+
+fn infer_searchsorted(a: &InferArgs) -> Result<Inferred> {
+    let side = &a.attrs.get::<Search>().side;
+    if side != "left" && side != "right" {
+        return Err(Error::value(a.op, format!("search side must be 'left' or 'right', got '{side}'")));
+    }
+    if a.ins[0].shape.len() != 1 {
+        return Err(Error::value(a.op, "the sorted array must have one dimension"));
+    }
+    let dtype = result_type(a.op, a.ins, a.mode)?;
+    crate::infer::refuse_complex(a.op, dtype)?;
+    Ok(Inferred {
+        ins: smallvec![dtype, dtype],
+        outs: smallvec![Meta::new(a.ins[1].shape.clone(), DType::I64)],
+    })
+}
+
+fn run_searchsorted(a: &KernelArgs) -> Result<()> {
+    let right = a.attrs.get::<Search>().side == "right";
+    let out = Shared(a.out(0).ptr::<i64>());
+    with_type!(all a.ins[0].dtype, T => {
+        let (sorted, values) = (dense::<T>(&a.ins[0], a.par), dense::<T>(&a.ins[1], a.par));
+        let less = crate::ops::sort::less::<T>;
+        split(a.par, values.len(), GRAIN / 16, |range| {
+            for i in range {
+                let v = &values[i];
+                let at = sorted.partition_point(|x| if right { !less(v, x) } else { less(x, v) });
+                // SAFETY: element i of the contiguous output, this chunk's own.
+                unsafe { *out.at(i as isize) = at as i64 };
+            }
+        });
+    });
+    Ok(())
+}
+
+/// `searchsorted(a, v, side)`: where each value would go into the sorted array; NaN is the greatest.
+pub static SEARCHSORTED: Op = Op {
+    attrs: Search::read,
+    grad: Grad::Zero,
+    ..Op::new("searchsorted", 2, infer_searchsorted, Run::Kernel(run_searchsorted))
+};

@@ -1,0 +1,232 @@
+//! Layers without spatial structure: fully_connected, dropout.
+
+use crate::attrs::{Attrs, Ints};
+use crate::kernel::moves::{Shared, copy};
+use crate::kernel::philox::{Stream, unit32};
+use crate::kernel::walk::{GRAIN, Walk, split};
+use crate::op::{Arity, Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
+use crate::ops::linalg::MATMUL;
+use crate::promote::{result_type, to_float};
+use crate::rules::{Rules, Sym, Vjp};
+use crate::shape::{Shape, check_axes, display, numel};
+use crate::{DType, Element, Error, Layout, Result, attrs, bf16, f16, grads};
+use smallvec::{SmallVec, smallvec};
+
+attrs! {
+    /// `num_hidden`: the number of outputs (None: the weight's); `no_bias`; `flatten`: all axes of x but the
+    /// first become one.
+    pub struct FullyConnected { num_hidden: Option<i64> = None, no_bias: bool = false, flatten: bool = true }
+}
+
+/// x as a matrix, and the shape of the result.
+fn dense_shapes(flatten: bool, x: &[usize], hidden: usize) -> ([usize; 2], Shape) {
+    if flatten {
+        let rows = *x.first().unwrap_or(&1);
+        return ([rows, numel(x.get(1..).unwrap_or(&[]))], smallvec![rows, hidden]);
+    }
+    let lead = x.len().saturating_sub(1);
+    let mut shape = Shape::from_slice(&x[..lead]);
+    shape.push(hidden);
+    ([numel(&x[..lead]), *x.last().unwrap_or(&1)], shape)
+}
+
+fn infer_dense(a: &InferArgs) -> Result<Inferred> {
+    let attrs = a.attrs.get::<FullyConnected>();
+    let want = if attrs.no_bias { 2 } else { 3 };
+    if a.ins.len() != want {
+        let text = format!("no_bias={} takes {want} arrays, got {}", attrs.no_bias, a.ins.len());
+        return Err(Error::type_(a.op, text));
+    }
+    let dtype = result_type(a.op, a.ins, a.mode)?;
+    let (x, w) = (&a.ins[0].shape, &a.ins[1].shape);
+    if x.is_empty() {
+        return Err(Error::value(a.op, "the data must have at least one axis, got ()"));
+    }
+    if w.len() != 2 {
+        let text = format!("the weight must have shape (num_hidden, inputs), got {}", display(w));
+        return Err(Error::value(a.op, text));
+    }
+    if attrs.num_hidden.is_some_and(|n| n != w[0] as i64) {
+        let text = format!(
+            "num_hidden is {}, but the weight has shape {}",
+            attrs.num_hidden.unwrap_or(0),
+            display(w)
+        );
+        return Err(Error::value(a.op, text));
+    }
+    let ([_, k], shape) = dense_shapes(attrs.flatten, x, w[0]);
+    if k != w[1] {
+        return Err(Error::value(
+            a.op,
+            format!(
+                "data of shape {} gives {k} inputs (flatten={}), but the weight has shape {}",
+                display(x),
+                attrs.flatten,
+                display(w)
+            ),
+        ));
+    }
+    if let Some(b) = a.ins.get(2).filter(|b| b.shape.as_slice() != [w[0]]) {
+        let text = format!("the bias must have shape ({},), got {}", w[0], display(&b.shape));
+        return Err(Error::value(a.op, text));
+    }
+    Ok(Inferred { ins: SmallVec::from_elem(dtype, want), outs: smallvec![Meta::new(shape, dtype)] })
+}
+
+fn dense_body<'r>(attrs: &Attrs, _: &'r dyn Rules, x: &[Sym<'r>]) -> SmallVec<[Sym<'r>; 2]> {
+    let (rows, shape) = dense_shapes(attrs.get::<FullyConnected>().flatten, &x[0].shape(), x[1].shape()[0]);
+    let y = x[0].reshape(&rows).binary(&MATMUL, x[1].transpose(&[1, 0])).reshape(&shape);
+    smallvec![if let Some(&bias) = x.get(2) { y + bias } else { y }]
+}
+
+fn grad_dense<'r>(v: &Vjp<'r>) -> SmallVec<[Option<Sym<'r>>; 3]> {
+    let hidden = v.shape(1)[0];
+    let (rows, _) = dense_shapes(v.attrs.get::<FullyConnected>().flatten, v.shape(0), hidden);
+    let g = v.g().reshape(&[rows[0], hidden]);
+    let mut out = grads!(v;
+        g.binary(&MATMUL, v.x(1)).reshape(v.shape(0)),
+        g.transpose(&[1, 0]).binary(&MATMUL, v.x(0).reshape(&rows)),
+    );
+    if v.ins.len() == 3 {
+        out.push(v.needs(2).then(|| g.sum(&[0], false)));
+    }
+    out
+}
+
+/// `fully_connected(x, weight, bias; num_hidden, no_bias, flatten)`: `x weightᵀ + bias`.
+pub static FULLY_CONNECTED: Op = Op {
+    arity: Arity::Between(2, 3),
+    attrs: FullyConnected::read,
+    grad: Grad::Vjp(grad_dense),
+    saves: Saves { inputs: 0b11, outputs: 0 },
+    heavy: true,
+    ..Op::new("fully_connected", 2, infer_dense, Run::Body(dense_body))
+};
+
+attrs! {
+    /// `p`: the fraction dropped; `mode`: `training`, or `always` also in prediction; `axes`: those along which
+    /// one decision counts for all; `training`: the mode the call was made in.
+    pub struct Dropout {
+        p: f64 = 0.5,
+        mode: String = "training".into(),
+        axes: Ints = Ints::new(),
+        training: bool = false,
+    }
+}
+
+impl Dropout {
+    fn drops(&self) -> bool {
+        (self.training || self.mode == "always") && self.p > 0.0
+    }
+}
+
+fn infer_dropout(a: &InferArgs) -> Result<Inferred> {
+    let attrs = a.attrs.get::<Dropout>();
+    if !(0.0..=1.0).contains(&attrs.p) {
+        let text = format!("p is the fraction to drop, from 0 to 1, got {}", attrs.p);
+        return Err(Error::value(a.op, text));
+    }
+    if attrs.mode != "training" && attrs.mode != "always" {
+        return Err(Error::value(a.op, format!("mode must be 'training' or 'always', got '{}'", attrs.mode)));
+    }
+    let x = &a.ins[0];
+    let dtype = to_float(x.dtype, a.mode);
+    crate::infer::refuse_complex(a.op, dtype)?;
+    let shared = check_axes(a.op, Some(&attrs.axes), x.shape.len())?;
+    let mask: Shape = (0..x.shape.len())
+        .map(|i| if shared.contains(&i) { x.shape[i].min(1) } else { x.shape[i] })
+        .collect();
+    let outs = smallvec![Meta::new(x.shape.clone(), dtype), Meta::new(mask, dtype)];
+    Ok(Inferred { ins: smallvec![dtype], outs })
+}
+
+/// A floating type, computed with in double precision where speed does not count.
+trait Real: Element {
+    fn of(x: f64) -> Self;
+    fn times(self, other: Self) -> Self;
+}
+macro_rules! real {
+    ($($t:ty: $of:expr, $times:expr);*) => { $(impl Real for $t {
+        #[inline(always)]
+        fn of(x: f64) -> $t { $of(x) }
+        #[inline(always)]
+        fn times(self, other: $t) -> $t { $times(self, other) }
+    })* };
+}
+real!(f32: |x| x as f32, |a: f32, b: f32| a * b; f64: |x| x, |a: f64, b: f64| a * b;
+    f16: f16::from_f64, |a: f16, b: f16| f16::from_f32(a.to_f32() * b.to_f32());
+    bf16: bf16::from_f64, |a: bf16, b: bf16| bf16::from_f32(a.to_f32() * b.to_f32()));
+
+fn run_dropout(a: &KernelArgs) -> Result<()> {
+    match a.out(0).dtype {
+        DType::F16 => dropout::<f16>(a),
+        DType::BF16 => dropout::<bf16>(a),
+        DType::F64 => dropout::<f64>(a),
+        _ => dropout::<f32>(a),
+    }
+    Ok(())
+}
+
+fn dropout<T: Real>(a: &KernelArgs) {
+    let attrs = a.attrs.get::<Dropout>();
+    let (x, out) = (&a.ins[0], a.out(0));
+    if !attrs.drops() {
+        copy(x, &out, a.par);
+        if let Some(mask) = &a.outs[1] {
+            crate::kernel::moves::fill(mask, T::of(1.0), a.par);
+        }
+        return;
+    }
+    let shape = &out.layout.shape;
+    let own: Shape = (0..shape.len())
+        .map(|i| {
+            if check_axes("", Some(&attrs.axes), shape.len()).is_ok_and(|s| s.contains(&i)) {
+                shape[i].min(1)
+            } else {
+                shape[i]
+            }
+        })
+        .collect();
+    let mut memory: Vec<T> = Vec::new();
+    let count = numel(&own);
+    let mask = match &a.outs[1] {
+        Some(mask) => Shared(mask.ptr::<T>()),
+        None => {
+            memory.resize(count, T::default());
+            Shared(memory.as_mut_ptr())
+        }
+    };
+    let keep = 1.0 - attrs.p;
+    let scale = if keep > 0.0 { T::of(1.0 / keep) } else { T::default() };
+    let stream = Stream::new(a.draw);
+    split(a.par, count, GRAIN, |range| {
+        stream.words(range, |i, word| {
+            let kept = f64::from(unit32(word)) < keep;
+            // SAFETY: element i of the mask, this chunk's own.
+            unsafe { *mask.at(i as isize) = if kept { scale } else { T::default() } };
+        });
+    });
+    let Some(spread) = Layout::contiguous(&own).broadcast_to(shape) else { return };
+    let walk = Walk::new(shape, [&x.layout.strides, &spread.strides, &out.layout.strides]);
+    let (_, [s, t, d]) = walk.inner();
+    let (from, to) = (Shared(x.ptr::<T>().cast_mut()), Shared(out.ptr::<T>()));
+    walk.run(a.par, GRAIN, |[i, j, o], n| {
+        for k in 0..n as isize {
+            // SAFETY: offsets come from the layouts; chunks write disjoint elements.
+            unsafe { *to.at(o + k * d) = (*from.at(i + k * s)).times(*mask.at(j + k * t)) };
+        }
+    });
+}
+
+/// `dropout(x; p, mode, axes, training)`: elements dropped at random, the others scaled by 1 / (1 - p). The
+/// mask (0 or the scale) is a hidden output.
+pub static DROPOUT: Op = Op {
+    attrs: Dropout::read,
+    grad: Grad::Vjp(|v| grads!(v; v.g() * v.y(1))),
+    saves: Saves { inputs: 0, outputs: 0b10 },
+    hidden: 1,
+    random: true,
+    ..Op::new("dropout", 1, infer_dropout, Run::Kernel(run_dropout))
+};
+
+pub const OPS: &[&Op] = &[&FULLY_CONNECTED, &DROPOUT];

@@ -1,0 +1,460 @@
+//! Random draws: uniform, normal, exponential, bernoulli, randint, permutation. Element i of a draw is a
+//! function of (seed, draw number, i); bits become numbers as `kernel::philox` says. Parameters are operands,
+//! scalars or arrays, read in float64.
+
+use crate::error::ErrorKind;
+use crate::kernel::moves::Shared;
+use crate::kernel::philox::{Stream, minus_ln, normal_pair, open32, open64, unit32, unit64};
+use crate::kernel::sort::stable;
+use crate::kernel::walk::{GRAIN, Walk, split};
+use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
+use crate::shape::{Shape, checked_numel, display};
+use crate::view::ViewMut;
+use crate::{DType, Element, Error, Layout, Result, Scalar, attrs, bf16, f16, grads, with_type};
+use smallvec::{SmallVec, smallvec};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+attrs! {
+    /// `size`: the result's shape (None: that of the parameters); `dtype`: None is the default.
+    pub struct Sample { size: Option<Shape> = None, dtype: Option<DType> = None }
+}
+
+/// The result's shape: `size`, which the parameters must broadcast to.
+fn sample_shape(a: &InferArgs) -> Result<Shape> {
+    let own = crate::infer::broadcast_shape(a)?;
+    match &a.attrs.get::<Sample>().size {
+        None => Ok(own),
+        Some(size) if Layout::contiguous(&own).broadcast_to(size).is_some() => Ok(size.clone()),
+        Some(size) => {
+            let text =
+                format!("parameters of shape {} do not broadcast to size {}", display(&own), display(size));
+            Err(Error::value(a.op, text))
+        }
+    }
+}
+
+fn sample(a: &InferArgs, dtype: DType, params: DType) -> Result<Inferred> {
+    if let Some(bad) = a.ins.iter().find(|m| m.dtype.is_complex()) {
+        return Err(Error::DType { op: a.op, dtype: bad.dtype, expected: "parameters are real numbers" });
+    }
+    let shape = sample_shape(a)?;
+    checked_numel(a.op, &shape, dtype.size())?;
+    Ok(Inferred { ins: SmallVec::from_elem(params, a.ins.len()), outs: smallvec![Meta::new(shape, dtype)] })
+}
+
+/// Refuses a scalar parameter for which `fine` does not hold.
+fn check_scalar(a: &InferArgs, i: usize, name: &str, want: &str, fine: impl Fn(f64) -> bool) -> Result<()> {
+    match a.ins[i].scalar.map(Scalar::as_f64) {
+        Some(v) if !fine(v) => Err(Error::value(a.op, format!("{name} must be {want}, got {v}"))),
+        _ => Ok(()),
+    }
+}
+
+fn float_sample(a: &InferArgs) -> Result<Inferred> {
+    let dtype = a.attrs.get::<Sample>().dtype.unwrap_or(a.mode.default_float());
+    if !dtype.is_float() {
+        return Err(Error::DType { op: a.op, dtype, expected: "draws have a floating dtype" });
+    }
+    sample(a, dtype, DType::F64)
+}
+
+/// A floating type that draws are rounded to.
+trait Rounded: Element {
+    /// Whether draws use 64 bits an element.
+    const LONG: bool = false;
+    fn round(x: f64) -> Self;
+    fn widen(self) -> f64;
+    /// The next value below a positive or negative number.
+    fn down(self) -> Self;
+}
+
+/// The next value below, by the bits of a half type.
+fn bits_down(bits: u16) -> u16 {
+    if bits == 0 {
+        0x8001
+    } else if bits & 0x8000 == 0 {
+        bits - 1
+    } else {
+        bits + 1
+    }
+}
+
+impl Rounded for f64 {
+    const LONG: bool = true;
+    fn round(x: f64) -> f64 {
+        x
+    }
+    fn widen(self) -> f64 {
+        self
+    }
+    fn down(self) -> f64 {
+        self.next_down()
+    }
+}
+impl Rounded for f32 {
+    fn round(x: f64) -> f32 {
+        x as f32
+    }
+    fn widen(self) -> f64 {
+        f64::from(self)
+    }
+    fn down(self) -> f32 {
+        self.next_down()
+    }
+}
+impl Rounded for f16 {
+    fn round(x: f64) -> f16 {
+        f16::from_f64(x)
+    }
+    fn widen(self) -> f64 {
+        self.to_f64()
+    }
+    fn down(self) -> f16 {
+        f16::from_bits(bits_down(self.to_bits()))
+    }
+}
+impl Rounded for bf16 {
+    fn round(x: f64) -> bf16 {
+        bf16::from_f64(x)
+    }
+    fn widen(self) -> f64 {
+        self.to_f64()
+    }
+    fn down(self) -> bf16 {
+        bf16::from_bits(bits_down(self.to_bits()))
+    }
+}
+
+/// Writes `finish(i, x, p, q)` to element i: x is what `fill` wrote for it to a buffer, p and q the element's
+/// parameters (the same one twice where there is one).
+fn draw<T: Element, P: Element, B: Copy + Default>(
+    a: &KernelArgs,
+    fill: impl Fn(&Stream, Range<usize>, &mut [B]) + Sync,
+    finish: impl Fn(usize, B, P, P) -> T + Sync,
+) {
+    const TILE: usize = 256;
+    let (p, q, out) = (&a.ins[0], a.ins.last().unwrap_or(&a.ins[0]), a.out(0));
+    let shape = &out.layout.shape;
+    let (Some(pl), Some(ql)) = (p.layout.broadcast_to(shape), q.layout.broadcast_to(shape)) else { return };
+    let walk = Walk::new(shape, [&pl.strides, &ql.strides, &out.layout.strides]);
+    let (_, [s, t, d]) = walk.inner();
+    let (p, q) = (Shared(p.ptr::<P>().cast_mut()), Shared(q.ptr::<P>().cast_mut()));
+    let to = Shared(out.ptr::<T>());
+    let stream = Stream::new(a.draw);
+    walk.run(a.par, GRAIN / 4, |[i, j, o], n| {
+        let mut buffer = [B::default(); TILE];
+        for start in (0..n).step_by(TILE) {
+            let count = TILE.min(n - start);
+            // The output is contiguous, so an element's offset is its number.
+            let first = o as usize + start * d as usize;
+            fill(&stream, first..first + count, &mut buffer[..count]);
+            for (k, &x) in buffer[..count].iter().enumerate() {
+                let number = first + k * d as usize;
+                let k = (start + k) as isize;
+                // SAFETY: offsets come from the layouts; chunks write disjoint elements.
+                unsafe { *to.at(o + k * d) = finish(number, x, *p.at(i + k * s), *q.at(j + k * t)) };
+            }
+        }
+    });
+}
+
+/// Fills the buffer with the elements' 32-bit words.
+fn words(stream: &Stream, range: Range<usize>, out: &mut [u32]) {
+    let first = range.start;
+    stream.words(range, |i, word| out[i - first] = word);
+}
+
+/// Evaluates `$body` with the type of a floating output.
+macro_rules! by_float {
+    ($a:ident, $t:ident => $body:expr) => {
+        with_type!(floats $a.out(0).dtype, $t => $body, else {})
+    };
+}
+
+fn run_uniform(a: &KernelArgs) -> Result<()> {
+    fn unit<T: Rounded>(stream: &Stream, range: Range<usize>, out: &mut [f64]) {
+        let first = range.start;
+        if T::LONG {
+            stream.long_words(range, |i, word| out[i - first] = unit64(word));
+        } else {
+            stream.words(range, |i, word| out[i - first] = f64::from(unit32(word)));
+        }
+    }
+    by_float!(a, T => draw::<T, f64, f64>(a, unit::<T>, |_, u, low, high| {
+        let x = <T as Rounded>::round(low + (high - low) * u);
+        // Rounding may reach the upper end, which the interval leaves out.
+        if x.widen() >= high && low < high { x.down() } else { x }
+    }));
+    Ok(())
+}
+
+/// `uniform(low, high; size, dtype)`: in [low, high).
+pub static UNIFORM: Op = Op {
+    attrs: Sample::read,
+    grad: Grad::Vjp(|v| {
+        let g = || v.g().cast(DType::F64);
+        let unit = || (v.y(0).cast(DType::F64) - v.x(0)) / (v.x(1) - v.x(0));
+        grads!(v; (g() * (1.0 - unit())).sum_to(v.shape(0)), (g() * unit()).sum_to(v.shape(1)))
+    }),
+    saves: Saves { inputs: 0b11, outputs: 1 },
+    random: true,
+    ..Op::new("uniform", 2, float_sample, Run::Kernel(run_uniform))
+};
+
+fn run_normal(a: &KernelArgs) -> Result<()> {
+    fn pairs<T: Rounded>(stream: &Stream, range: Range<usize>, out: &mut [f64]) {
+        let (first, end) = (range.start, range.end);
+        // Elements 2i and 2i + 1 share their bits.
+        let whole = first - first % 2..end + end % 2;
+        let mut u = 0.0;
+        let mut put = |i: usize, turn: f64, u: f64| {
+            let (x, y) = normal_pair(u, turn);
+            if i > first {
+                out[i - 1 - first] = x;
+            }
+            if i < end {
+                out[i - first] = y;
+            }
+        };
+        if T::LONG {
+            stream.long_words(
+                whole,
+                |i, word| {
+                    if i % 2 == 0 { u = open64(word) } else { put(i, unit64(word), u) }
+                },
+            );
+        } else {
+            stream.words(whole, |i, word| {
+                if i % 2 == 0 { u = open32(word) } else { put(i, f64::from(word) / (1u64 << 32) as f64, u) }
+            });
+        }
+    }
+    by_float!(a, T => draw::<T, f64, f64>(a, pairs::<T>, |_, x, loc, scale| <T as Rounded>::round(loc + scale * x)));
+    Ok(())
+}
+
+/// `normal(loc, scale; size, dtype)`: the normal distribution.
+pub static NORMAL: Op = Op {
+    attrs: Sample::read,
+    grad: Grad::Vjp(|v| {
+        let g = || v.g().cast(DType::F64);
+        let standard = || (v.y(0).cast(DType::F64) - v.x(0)) / v.x(1);
+        grads!(v; g().sum_to(v.shape(0)), (g() * standard()).sum_to(v.shape(1)))
+    }),
+    saves: Saves { inputs: 0b11, outputs: 1 },
+    random: true,
+    ..Op::new(
+        "normal",
+        2,
+        |a| {
+            check_scalar(a, 1, "scale", "non-negative", |v| v >= 0.0)?;
+            float_sample(a)
+        },
+        Run::Kernel(run_normal),
+    )
+};
+
+fn run_exponential(a: &KernelArgs) -> Result<()> {
+    fn log<T: Rounded>(stream: &Stream, range: Range<usize>, out: &mut [f64]) {
+        let first = range.start;
+        if T::LONG {
+            stream.long_words(range, |i, word| out[i - first] = minus_ln(open64(word)));
+        } else {
+            stream.words(range, |i, word| out[i - first] = minus_ln(open32(word)));
+        }
+    }
+    by_float!(a, T => draw::<T, f64, f64>(a, log::<T>, |_, x, scale, _| <T as Rounded>::round(scale * x)));
+    Ok(())
+}
+
+/// `exponential(scale; size, dtype)`.
+pub static EXPONENTIAL: Op = Op {
+    attrs: Sample::read,
+    grad: Grad::Vjp(|v| {
+        let g = v.g().cast(DType::F64);
+        grads!(v; (g * v.y(0).cast(DType::F64) / v.x(0)).sum_to(v.shape(0)))
+    }),
+    saves: Saves { inputs: 1, outputs: 1 },
+    random: true,
+    ..Op::new(
+        "exponential",
+        1,
+        |a| {
+            check_scalar(a, 0, "scale", "non-negative", |v| v >= 0.0)?;
+            float_sample(a)
+        },
+        Run::Kernel(run_exponential),
+    )
+};
+
+fn infer_bernoulli(a: &InferArgs) -> Result<Inferred> {
+    check_scalar(a, 0, "prob", "from 0 to 1", |v| (0.0..=1.0).contains(&v))?;
+    sample(a, a.attrs.get::<Sample>().dtype.unwrap_or(DType::F32), DType::F64)
+}
+
+/// Whether `fine` holds for every pair of parameters.
+fn all_fine<P: Element>(a: &KernelArgs, fine: impl Fn(P, P) -> bool + Sync) -> bool {
+    let (p, q) = (&a.ins[0], a.ins.last().unwrap_or(&a.ins[0]));
+    let Ok(shape) = crate::shape::broadcast(a.op, &[&p.layout.shape, &q.layout.shape]) else { return false };
+    let (Some(pl), Some(ql)) = (p.layout.broadcast_to(&shape), q.layout.broadcast_to(&shape)) else {
+        return false;
+    };
+    let walk = Walk::new(&shape, [&pl.strides, &ql.strides]);
+    let (_, [s, t]) = walk.inner();
+    let (p, q) = (Shared(p.ptr::<P>().cast_mut()), Shared(q.ptr::<P>().cast_mut()));
+    let ok = AtomicBool::new(true);
+    walk.run(a.par, GRAIN, |[i, j], n| {
+        // SAFETY: offsets come from the layouts.
+        let all = (0..n as isize).all(|k| unsafe { fine(*p.at(i + k * s), *q.at(j + k * t)) });
+        if !all {
+            ok.store(false, Ordering::Relaxed);
+        }
+    });
+    ok.into_inner()
+}
+
+fn run_bernoulli(a: &KernelArgs) -> Result<()> {
+    if !all_fine::<f64>(a, |p, _| (0.0..=1.0).contains(&p)) {
+        return Err(Error::value(a.op, "prob must be from 0 to 1"));
+    }
+    with_type!(all a.out(0).dtype, T => {
+        let one = element::<T>(1);
+        // All 32 bits decide, so that small probabilities are met.
+        let below = |word: u32, p: f64| f64::from(word) < p * (1u64 << 32) as f64;
+        draw::<T, f64, u32>(a, words, |_, word, p, _| if below(word, p) { one } else { T::default() });
+    });
+    Ok(())
+}
+
+/// An integer as an element of T's dtype.
+fn element<T: Element>(value: i128) -> T {
+    let mut bytes = [0u8; 16];
+    Scalar::Int(value).write(T::DTYPE, &mut bytes);
+    bytemuck::pod_read_unaligned(&bytes[..size_of::<T>()])
+}
+
+/// `bernoulli(prob; size, dtype)`: 1 with probability `prob`, else 0; float32 by default.
+pub static BERNOULLI: Op = Op {
+    attrs: Sample::read,
+    grad: Grad::Zero,
+    random: true,
+    ..Op::new("bernoulli", 1, infer_bernoulli, Run::Kernel(run_bernoulli))
+};
+
+fn infer_randint(a: &InferArgs) -> Result<Inferred> {
+    let dtype = a.attrs.get::<Sample>().dtype.unwrap_or(DType::I64);
+    if !dtype.is_integer() {
+        return Err(Error::DType { op: a.op, dtype, expected: "random integers have an integer dtype" });
+    }
+    if let (Some(low), Some(high)) = (a.ins[0].scalar, a.ins[1].scalar) {
+        let (low, high) = (low.as_i128(), high.as_i128());
+        if low >= high {
+            return Err(Error::value(a.op, format!("low >= high: {low} >= {high}")));
+        }
+        if !Scalar::Int(low).fits(dtype) || !Scalar::Int(high - 1).fits(dtype) {
+            let text = format!("[{low}, {high}) is out of bounds for {dtype}");
+            return Err(Error::value(a.op, text));
+        }
+    }
+    // uint64 bounds may lie beyond int64; high itself may be one more than the dtype holds.
+    sample(a, dtype, if dtype == DType::U64 { DType::U64 } else { DType::I64 })
+}
+
+fn run_randint(a: &KernelArgs) -> Result<()> {
+    let out = a.out(0);
+    let stream = Stream::new(a.draw);
+    let (least, greatest) = out.dtype.int_range().unwrap_or((0, 0));
+    if out.dtype == DType::U64 {
+        // high == 0 stands for 2^64.
+        let fine = |low: u64, high: u64| high == 0 || low < high;
+        if !all_fine::<u64>(a, fine) {
+            return Err(Error::value(a.op, "low >= high"));
+        }
+        draw::<u64, u64, u32>(a, words, |i, word, low, high| {
+            low.wrapping_add(integer(&stream, i, word, high.wrapping_sub(low)))
+        });
+        return Ok(());
+    }
+    let fine = |low: i64, high: i64| {
+        low < high && i128::from(low) >= least && i128::from(high) - 1 <= greatest
+            || (high == i64::MIN && out.dtype == DType::I64)
+    };
+    if !all_fine::<i64>(a, fine) {
+        return Err(Error::new(
+            ErrorKind::Value,
+            a.op,
+            format!("each low must be below its high, and both within {}", out.dtype),
+        ));
+    }
+    with_type!(ints out.dtype, T => draw::<T, i64, u32>(a, words, |i, word, low, high| {
+        let x = low.wrapping_add(integer(&stream, i, word, high.wrapping_sub(low) as u64) as i64);
+        x as T
+    }), else {});
+    Ok(())
+}
+
+/// An integer below `bound` for element i, whose 32-bit word is at hand.
+fn integer(stream: &Stream, i: usize, word: u32, bound: u64) -> u64 {
+    let short = bound != 0 && bound <= 1 << 32;
+    stream.below(i, bound, if short { u64::from(word) } else { stream.long_word(i) })
+}
+
+/// `randint(low, high; size, dtype)`: integers in [low, high), each equally likely; int64 by default.
+pub static RANDINT: Op = Op {
+    attrs: Sample::read,
+    grad: Grad::Zero,
+    random: true,
+    ..Op::new("randint", 2, infer_randint, Run::Kernel(run_randint))
+};
+
+attrs! {
+    /// `n`: the number of items.
+    pub struct Permutation { n: i64 }
+}
+
+fn run_permutation(a: &KernelArgs) -> Result<()> {
+    let out: ViewMut = a.out(0);
+    let n = out.layout.size();
+    let stream = Stream::new(a.draw);
+    let mut keyed = vec![(0u64, 0i64); n];
+    let base = Shared(keyed.as_mut_ptr());
+    split(a.par, n, GRAIN, |range| {
+        stream.long_words(range, |i, word| {
+            // SAFETY: entry i, this chunk's own.
+            unsafe { *base.at(i as isize) = (word, i as i64) };
+        });
+    });
+    stable(&mut keyed, |item| *item, a.par);
+    let to = Shared(out.ptr::<i64>());
+    split(a.par, n, GRAIN, |range| {
+        for i in range {
+            // SAFETY: element i of the contiguous output, this chunk's own.
+            unsafe { *to.at(i as isize) = keyed[i].1 };
+        }
+    });
+    Ok(())
+}
+
+/// `permutation(; n)`: 0..n in random order, int64: the order of random 64-bit keys.
+pub static PERMUTATION: Op = Op {
+    attrs: Permutation::read,
+    grad: Grad::Zero,
+    random: true,
+    heavy: true,
+    ..Op::new(
+        "permutation",
+        0,
+        |a| {
+            let n = a.attrs.get::<Permutation>().n;
+            let Ok(n) = usize::try_from(n) else {
+                return Err(Error::value(a.op, format!("n must not be negative, got {n}")));
+            };
+            checked_numel(a.op, &[n], 8)?;
+            Ok(Inferred { ins: smallvec![], outs: smallvec![Meta::new(Shape::from_slice(&[n]), DType::I64)] })
+        },
+        Run::Kernel(run_permutation),
+    )
+};
+
+pub const OPS: &[&Op] = &[&UNIFORM, &NORMAL, &EXPONENTIAL, &BERNOULLI, &RANDINT, &PERMUTATION];
