@@ -2,15 +2,19 @@
 
 mod copy;
 pub mod fold;
+pub mod gather;
+pub mod gemm;
 pub mod lane;
 mod machine;
 pub mod moves;
 pub mod num;
 pub mod pass;
+pub mod philox;
 mod program;
 pub mod reduce;
 mod reduction;
 mod scratch;
+pub mod sort;
 mod space;
 pub mod step;
 pub mod walk;
