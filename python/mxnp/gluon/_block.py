@@ -45,10 +45,17 @@ class Block:
     >>> class Net(gluon.Block):
     ...     def __init__(self):
     ...         super().__init__()
-    ...         self.hidden = nn.Dense(16, activation='relu')
+    ...         self.hidden = nn.Dense(16, activation="relu")
     ...         self.output = nn.Dense(10)
+    ...
     ...     def forward(self, x):
     ...         return self.output(self.hidden(x))
+    >>> net = Net()
+    >>> net.initialize()
+    >>> net(np.ones((2, 4))).shape
+    (2, 10)
+    >>> list(net.collect_params(".*weight"))
+    ['hidden.weight', 'output.weight']
     """
 
     _in_summary: ClassVar[bool] = True  # containers do without a row in the table
@@ -164,8 +171,6 @@ class Block:
 
         `select` is a regular expression that must match from the start of the name (`re.match`); a shared
         parameter is listed under each of its names. Warns about blocks in lists or dicts, which are not found.
-
-        >>> net.collect_params('.*weight|.*bias')
         """
         self._warn_about_containers()
         everything = self._collect_params_with_prefix()

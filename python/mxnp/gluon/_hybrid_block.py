@@ -19,6 +19,24 @@ class HybridBlock(Block):
 
     Its own parameters with unknown dimensions get them from `infer_shape`, called before the first forward.
     `hybrid_forward(self, F, x, ..., **params)` of 1.x may stand in `forward`'s place.
+
+    >>> class Scale(gluon.HybridBlock):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.gain = gluon.Parameter("gain", shape=(-1,), init="ones", allow_deferred_init=True)
+    ...
+    ...     def infer_shape(self, x):
+    ...         self.gain.shape = (x.shape[-1],)
+    ...
+    ...     def forward(self, x):
+    ...         return x * self.gain.data(x.device)
+    >>> net = Scale()
+    >>> net.initialize()
+    >>> net.hybridize()
+    >>> net(np.ones((2, 3))).shape
+    (2, 3)
+    >>> net.gain.shape
+    (3,)
     """
 
     def __init__(
@@ -28,7 +46,7 @@ class HybridBlock(Block):
         self._active = False
         self._flags: dict[str, Any] = {}
 
-    def hybridize(
+    def hybridize(  # type: ignore[override]  # the options have names here
         self,
         active: bool = True,
         partition_if_dynamic: bool = True,

@@ -49,10 +49,10 @@ class Parameter:
     differentiable : False forces `grad_req` 'null'.
     stype, grad_stype : accepted for MXNet's sparse storage; data and gradients are dense.
 
-    >>> weight = gluon.Parameter('weight', shape=(2, 3))
-    >>> weight.initialize(init='ones')
-    >>> weight.data().shape
-    (2, 3)
+    >>> weight = gluon.Parameter("weight", shape=(2, 3))
+    >>> weight.initialize(init="ones")
+    >>> weight.data().tolist()
+    [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
     """
 
     def __init__(
@@ -383,8 +383,10 @@ class Constant(Parameter):
 
     Like any parameter it has data on the devices given to `initialize`; its grad_req is always 'null'.
 
-    >>> Constant(np.array([1, 2])).shape
-    (2,)
+    >>> table = gluon.Constant(np.array([1, 2]))
+    >>> table.initialize()
+    >>> table.data().tolist(), table.grad_req
+    ([1.0, 2.0], 'null')
     """
 
     def __init__(self, name: Any = None, value: Any = None) -> None:

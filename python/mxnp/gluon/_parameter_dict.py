@@ -22,7 +22,10 @@ class ParameterDict(dict[str, Parameter]):
     `block.params` is the live one of a block: `get` and `get_constant` register in it. `collect_params()` gives a
     new one, for all parameters below a block, keyed by structural name (`0.weight`).
 
-    >>> net.collect_params('.*weight').setattr('lr_mult', 0.1)
+    >>> net = nn.Dense(2, in_units=3)
+    >>> net.collect_params(".*weight").setattr("lr_mult", 0.1)
+    >>> net.weight.lr_mult
+    0.1
     """
 
     def __init__(self, prefix: str = "", shared: Mapping[str, Parameter] | None = None) -> None:

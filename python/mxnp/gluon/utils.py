@@ -36,7 +36,7 @@ def split_data(data: Any, num_slice: int, batch_axis: int = 0, even_split: bool 
     Raises ValueError when there are more slices than samples, or when `even_split` and they do not divide.
     Otherwise the last slices are the larger ones.
 
-    >>> [part.shape for part in split_data(np.ones((4, 2)), 2)]
+    >>> [part.shape for part in gluon.utils.split_data(np.ones((4, 2)), 2)]
     [(2, 2), (2, 2)]
     """
     size = data.shape[batch_axis]
@@ -61,7 +61,11 @@ def split_and_load(
     even_split: bool = True,
     device_list: DeviceLike = None,
 ) -> list[Any]:
-    """`data` (an array, or what np.array takes) in one slice per device, each on its device."""
+    """`data` (an array, or what np.array takes) in one slice per device, each on its device.
+
+    >>> [part.device for part in gluon.utils.split_and_load([1, 2], [mx.cpu(0), mx.cpu(1)])]
+    [cpu(0), cpu(1)]
+    """
     devices = _devices(ctx_list, device_list)
     if not isinstance(data, np.ndarray):
         data = np.array(data, device=devices[0])
@@ -82,7 +86,11 @@ def clip_global_norm(arrays: list[Any], max_norm: float, check_isfinite: bool = 
     Returns the norm before: a float, or an array, not waited for, without `check_isfinite`; with it a norm that
     is not finite gives a UserWarning.
 
-    >>> clip_global_norm([p.grad() for p in net.collect_params().values()], 1.0)
+    >>> gradients = [np.array([3.0]), np.array([4.0])]
+    >>> gluon.utils.clip_global_norm(gradients, 1.0)
+    5.0
+    >>> round(float(gradients[0][0]), 3)
+    0.6
     """
     if not arrays:
         raise AssertionError("clip_global_norm: expected at least one array")

@@ -13,7 +13,11 @@ from ._common import device_of
 
 
 class Activation(HybridBlock):
-    """An activation by name: 'relu', 'sigmoid', 'tanh', 'softrelu', 'softsign', 'log_sigmoid', 'mish'."""
+    """An activation by name: 'relu', 'sigmoid', 'tanh', 'softrelu', 'softsign', 'log_sigmoid', 'mish'.
+
+    >>> nn.Activation("relu")(np.array([-1, 2])).tolist()
+    [0.0, 2.0]
+    """
 
     def __init__(self, activation: str, **kwargs: Any) -> None:
         self._act_type = activation  # before the base: it names the block
@@ -31,7 +35,11 @@ class Activation(HybridBlock):
 
 
 class LeakyReLU(HybridBlock):
-    """`x` where positive, `alpha * x` elsewhere; alpha is at least 0."""
+    """`x` where positive, `alpha * x` elsewhere; alpha is at least 0.
+
+    >>> nn.LeakyReLU(0.5)(np.array([-1, 2])).tolist()
+    [-0.5, 2.0]
+    """
 
     def __init__(self, alpha: float, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -48,7 +56,13 @@ class LeakyReLU(HybridBlock):
 
 
 class PReLU(HybridBlock):
-    """LeakyReLU with a learned slope: one, or one per channel (axis 1) with `in_channels` of them."""
+    """LeakyReLU with a learned slope: one, or one per channel (axis 1) with `in_channels` of them.
+
+    >>> layer = nn.PReLU()
+    >>> layer.initialize()
+    >>> layer(np.array([-1, 2])).tolist()
+    [-0.25, 2.0]
+    """
 
     def __init__(self, alpha_initializer: Any = None, in_channels: int = 1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -62,7 +76,11 @@ class PReLU(HybridBlock):
 
 
 class ELU(HybridBlock):
-    """`x` where positive, `alpha * (exp(x) - 1)` elsewhere (Clevert et al. 2016)."""
+    """`x` where positive, `alpha * (exp(x) - 1)` elsewhere (Clevert et al. 2016).
+
+    >>> nn.ELU()(np.array([0, 2])).tolist()
+    [0.0, 2.0]
+    """
 
     def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -74,7 +92,11 @@ class ELU(HybridBlock):
 
 
 class SELU(HybridBlock):
-    """The self-normalising ELU of Klambauer et al. 2017."""
+    """The self-normalising ELU of Klambauer et al. 2017.
+
+    >>> nn.SELU()(np.array([0])).tolist()
+    [0.0]
+    """
 
     def forward(self, x: Any) -> Any:
         """The activation of `x`."""
@@ -82,7 +104,11 @@ class SELU(HybridBlock):
 
 
 class GELU(HybridBlock):
-    """`x` times the normal distribution function of `x` (Hendrycks and Gimpel 2016), with erf."""
+    """`x` times the normal distribution function of `x` (Hendrycks and Gimpel 2016), with erf.
+
+    >>> nn.GELU()(np.array([0])).tolist()
+    [0.0]
+    """
 
     def forward(self, x: Any) -> Any:
         """The activation of `x`."""
@@ -90,7 +116,11 @@ class GELU(HybridBlock):
 
 
 class Swish(HybridBlock):
-    """`x * sigmoid(beta * x)` (Ramachandran et al. 2017)."""
+    """`x * sigmoid(beta * x)` (Ramachandran et al. 2017).
+
+    >>> nn.Swish()(np.array([0])).tolist()
+    [0.0]
+    """
 
     def __init__(self, beta: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -102,7 +132,11 @@ class Swish(HybridBlock):
 
 
 class SiLU(Swish):
-    """`x * sigmoid(x)`."""
+    """`x * sigmoid(x)`.
+
+    >>> nn.SiLU()(np.array([0])).tolist()
+    [0.0]
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(1.0, **kwargs)

@@ -30,7 +30,10 @@ class Dense(HybridBlock):
     weight_initializer, bias_initializer : None takes the one given to `initialize`.
     in_units : size of the input; 0 finds it in the first forward.
 
-    >>> nn.Dense(10, activation='relu')          # (N, ...) -> (N, 10)
+    >>> layer = nn.Dense(10, activation="relu")
+    >>> layer.initialize()
+    >>> layer(np.ones((2, 3, 4))).shape
+    (2, 10)
     """
 
     def __init__(
@@ -89,7 +92,10 @@ class Embedding(HybridBlock):
     weight_initializer : None takes the one given to `initialize`.
     sparse_grad : accepted; the gradient is dense.
 
-    >>> nn.Embedding(1000, 16)                   # (N, T) -> (N, T, 16)
+    >>> layer = nn.Embedding(1000, 16)
+    >>> layer.initialize()
+    >>> layer(np.ones((2, 5))).shape
+    (2, 5, 16)
     """
 
     def __init__(
@@ -128,7 +134,11 @@ class Dropout(HybridBlock):
 
     `axes` lists the axes along which one decision is shared.
 
-    >>> nn.Dropout(0.5)
+    >>> nn.Dropout(0.5)(np.ones(3)).tolist()
+    [1.0, 1.0, 1.0]
+    >>> with autograd.record():
+    ...     set(nn.Dropout(0.5)(np.ones(100)).tolist()) <= {0.0, 2.0}
+    True
     """
 
     def __init__(self, rate: float, axes: tuple[int, ...] = (), **kwargs: Any) -> None:
@@ -147,7 +157,11 @@ class Dropout(HybridBlock):
 
 
 class Flatten(HybridBlock):
-    """(N, ...) to (N, product of the rest)."""
+    """(N, ...) to (N, product of the rest).
+
+    >>> nn.Flatten()(np.ones((2, 3, 4))).shape
+    (2, 12)
+    """
 
     def forward(self, x: Any) -> Any:
         """A view where the layout allows one."""
@@ -158,7 +172,11 @@ class Flatten(HybridBlock):
 
 
 class Identity(HybridBlock):
-    """Gives its input back; stands in for a layer that is left out."""
+    """Gives its input back; stands in for a layer that is left out.
+
+    >>> nn.Identity()(np.ones(2)).tolist()
+    [1.0, 1.0]
+    """
 
     def forward(self, x: Any) -> Any:
         """The input itself."""
@@ -168,7 +186,10 @@ class Identity(HybridBlock):
 class Lambda(Block):
     """A function as a block: a callable, or the name of one in np or npx.
 
-    >>> nn.Lambda('tanh'); nn.Lambda(lambda x: x ** 2)
+    >>> nn.Lambda("abs")(np.array([-1, 2])).tolist()
+    [1.0, 2.0]
+    >>> nn.Lambda(lambda x: x**2)(np.array([-1, 2])).tolist()
+    [1.0, 4.0]
     """
 
     def __init__(self, function: str | Callable[..., Any], prefix: str | None = None) -> None:
@@ -188,7 +209,10 @@ class HybridLambda(HybridBlock):
 
     A callable whose first parameter is called `F` gets the namespace of operators there.
 
-    >>> nn.HybridLambda('tanh'); nn.HybridLambda(lambda F, x: F.relu(x))
+    >>> nn.HybridLambda("abs")(np.array([-1, 2])).tolist()
+    [1.0, 2.0]
+    >>> nn.HybridLambda(lambda F, x: F.relu(x))(np.array([-1, 2])).tolist()
+    [0.0, 2.0]
     """
 
     def __init__(self, function: str | Callable[..., Any], prefix: str | None = None) -> None:

@@ -54,7 +54,14 @@ class Sequential(_Chain, Block):
     """A chain of blocks. Has `len`, indexing and iteration; a slice is a Sequential of the same blocks.
 
     >>> net = nn.Sequential()
-    >>> net.add(nn.Dense(16, activation='relu'), nn.Dense(10))
+    >>> net.add(nn.Dense(16, activation="relu"), nn.Dense(10))
+    >>> net.initialize()
+    >>> net(np.ones((2, 4))).shape
+    (2, 10)
+    >>> net[1:]
+    Sequential(
+      (0): Dense(16 -> 10, linear)
+    )
     """
 
     def _empty(self) -> Sequential:
@@ -66,6 +73,10 @@ class HybridSequential(_Chain, HybridBlock):
 
     >>> net = nn.HybridSequential()
     >>> net.add(nn.Conv2D(8, kernel_size=3), nn.MaxPool2D(), nn.Dense(10))
+    >>> net.initialize()
+    >>> net.hybridize()
+    >>> net(np.ones((2, 1, 8, 8))).shape
+    (2, 10)
     """
 
     def _empty(self) -> HybridSequential:
@@ -89,7 +100,10 @@ class Concatenate(_Concatenation, Block):
     """Runs every block on the input and concatenates the outputs along `axis`.
 
     >>> net = nn.Concatenate(axis=1)
-    >>> net.add(nn.Dense(3), nn.Dense(5))        # (N, ...) -> (N, 8)
+    >>> net.add(nn.Dense(3), nn.Dense(5))
+    >>> net.initialize()
+    >>> net(np.ones((2, 4))).shape
+    (2, 8)
     """
 
     def __init__(self, axis: int = -1, **kwargs: Any) -> None:
@@ -98,7 +112,13 @@ class Concatenate(_Concatenation, Block):
 
 
 class HybridConcatenate(_Concatenation, HybridBlock):
-    """As Concatenate, and can be hybridized."""
+    """As Concatenate, and can be hybridized.
+
+    >>> net = nn.HybridConcatenate(axis=1)
+    >>> net.add(nn.Identity(), nn.Identity())
+    >>> net(np.ones((2, 4))).shape
+    (2, 8)
+    """
 
     def __init__(self, axis: int = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -131,7 +131,10 @@ class _Conv(HybridBlock):
 class Conv1D(_Conv):
     """1-D convolution over (N, C, W), or `layout='NWC'`.
 
-    >>> nn.Conv1D(8, kernel_size=3)              # (N, C, W) -> (N, 8, W - 2)
+    >>> layer = nn.Conv1D(8, kernel_size=3)
+    >>> layer.initialize()
+    >>> layer(np.ones((2, 3, 10))).shape
+    (2, 8, 8)
     """
 
     _layouts = ("NCW", "NWC")
@@ -140,7 +143,10 @@ class Conv1D(_Conv):
 class Conv2D(_Conv):
     """2-D convolution over (N, C, H, W), or `layout='NHWC'`.
 
-    >>> nn.Conv2D(8, kernel_size=3, padding=1)   # (N, C, H, W) -> (N, 8, H, W)
+    >>> layer = nn.Conv2D(8, kernel_size=3, padding=1)
+    >>> layer.initialize()
+    >>> layer(np.ones((2, 3, 6, 7))).shape
+    (2, 8, 6, 7)
     """
 
     _layouts = ("NCHW", "NHWC")
@@ -149,7 +155,8 @@ class Conv2D(_Conv):
 class Conv3D(_Conv):
     """3-D convolution over (N, C, D, H, W), or `layout='NDHWC'`.
 
-    >>> nn.Conv3D(8, kernel_size=1)              # (N, C, D, H, W) -> (N, 8, D, H, W)
+    >>> nn.Conv3D(8, kernel_size=2, in_channels=3).weight.shape
+    (8, 3, 2, 2, 2)
     """
 
     _layouts = ("NCDHW", "NDHWC")

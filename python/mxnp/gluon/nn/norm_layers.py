@@ -34,7 +34,10 @@ class BatchNorm(HybridBlock):
     beta_initializer, gamma_initializer, running_mean_initializer, running_variance_initializer : as named.
     in_channels : number of channels; 0 finds it in the first forward.
 
-    >>> nn.BatchNorm()                           # (N, C, ...) -> (N, C, ...)
+    >>> layer = nn.BatchNorm()
+    >>> layer.initialize()
+    >>> layer(np.ones((2, 3, 4))).shape
+    (2, 3, 4)
     """
 
     def __init__(
@@ -94,7 +97,13 @@ class BatchNorm(HybridBlock):
 
 
 class BatchNormReLU(BatchNorm):
-    """BatchNorm followed by relu."""
+    """BatchNorm followed by relu.
+
+    >>> layer = nn.BatchNormReLU()
+    >>> layer.initialize()
+    >>> layer(np.ones((2, 3, 4))).shape
+    (2, 3, 4)
+    """
 
     def forward(self, x: Any) -> Any:
         """Same shape as `x`."""
@@ -112,7 +121,10 @@ class LayerNorm(HybridBlock):
     beta_initializer, gamma_initializer : as named.
     in_channels : size of that axis; 0 finds it in the first forward.
 
-    >>> nn.LayerNorm()
+    >>> layer = nn.LayerNorm()
+    >>> layer.initialize()
+    >>> layer(np.ones((2, 3))).shape
+    (2, 3)
     """
 
     def __init__(

@@ -81,7 +81,11 @@ class _Pool3D(_Pool):
 
 
 class MaxPool1D(_Pool1D):
-    """The largest element of each window of (N, C, W)."""
+    """The largest element of each window of (N, C, W).
+
+    >>> nn.MaxPool1D()(np.ones((2, 3, 4))).shape
+    (2, 3, 2)
+    """
 
     _pool_type = "max"
 
@@ -100,7 +104,8 @@ class MaxPool1D(_Pool1D):
 class MaxPool2D(_Pool2D):
     """The largest element of each window of (N, C, H, W).
 
-    >>> nn.MaxPool2D(pool_size=2, strides=2)     # (N, C, H, W) -> (N, C, H/2, W/2)
+    >>> nn.MaxPool2D()(np.ones((2, 3, 4, 4))).shape
+    (2, 3, 2, 2)
     """
 
     _pool_type = "max"
@@ -118,7 +123,11 @@ class MaxPool2D(_Pool2D):
 
 
 class MaxPool3D(_Pool3D):
-    """The largest element of each window of (N, C, D, H, W)."""
+    """The largest element of each window of (N, C, D, H, W).
+
+    >>> nn.MaxPool3D()(np.ones((2, 3, 4, 4, 4))).shape
+    (2, 3, 2, 2, 2)
+    """
 
     _pool_type = "max"
 
@@ -135,7 +144,11 @@ class MaxPool3D(_Pool3D):
 
 
 class AvgPool1D(_Pool1D):
-    """The mean of each window of (N, C, W)."""
+    """The mean of each window of (N, C, W).
+
+    >>> nn.AvgPool1D()(np.ones((2, 3, 4))).shape
+    (2, 3, 2)
+    """
 
     _pool_type = "avg"
 
@@ -155,7 +168,8 @@ class AvgPool1D(_Pool1D):
 class AvgPool2D(_Pool2D):
     """The mean of each window of (N, C, H, W).
 
-    >>> nn.AvgPool2D(pool_size=2)                # (N, C, H, W) -> (N, C, H/2, W/2)
+    >>> nn.AvgPool2D()(np.ones((2, 3, 4, 4))).shape
+    (2, 3, 2, 2)
     """
 
     _pool_type = "avg"
@@ -174,7 +188,11 @@ class AvgPool2D(_Pool2D):
 
 
 class AvgPool3D(_Pool3D):
-    """The mean of each window of (N, C, D, H, W)."""
+    """The mean of each window of (N, C, D, H, W).
+
+    >>> nn.AvgPool3D()(np.ones((2, 3, 4, 4, 4))).shape
+    (2, 3, 2, 2, 2)
+    """
 
     _pool_type = "avg"
 
@@ -201,36 +219,60 @@ class _GlobalPool(_Pool):
 
 
 class GlobalMaxPool1D(_GlobalPool, _Pool1D):
-    """The largest element of each channel: (N, C, W) to (N, C, 1)."""
+    """The largest element of each channel: (N, C, W) to (N, C, 1).
+
+    >>> nn.GlobalMaxPool1D()(np.ones((2, 3, 4))).shape
+    (2, 3, 1)
+    """
 
     _pool_type = "max"
 
 
 class GlobalMaxPool2D(_GlobalPool, _Pool2D):
-    """The largest element of each channel: (N, C, H, W) to (N, C, 1, 1)."""
+    """The largest element of each channel: (N, C, H, W) to (N, C, 1, 1).
+
+    >>> nn.GlobalMaxPool2D()(np.ones((2, 3, 4, 4))).shape
+    (2, 3, 1, 1)
+    """
 
     _pool_type = "max"
 
 
 class GlobalMaxPool3D(_GlobalPool, _Pool3D):
-    """The largest element of each channel: (N, C, D, H, W) to (N, C, 1, 1, 1)."""
+    """The largest element of each channel: (N, C, D, H, W) to (N, C, 1, 1, 1).
+
+    >>> nn.GlobalMaxPool3D()(np.ones((2, 3, 4, 4, 4))).shape
+    (2, 3, 1, 1, 1)
+    """
 
     _pool_type = "max"
 
 
 class GlobalAvgPool1D(_GlobalPool, _Pool1D):
-    """The mean of each channel: (N, C, W) to (N, C, 1)."""
+    """The mean of each channel: (N, C, W) to (N, C, 1).
+
+    >>> nn.GlobalAvgPool1D()(np.ones((2, 3, 4))).shape
+    (2, 3, 1)
+    """
 
     _pool_type = "avg"
 
 
 class GlobalAvgPool2D(_GlobalPool, _Pool2D):
-    """The mean of each channel: (N, C, H, W) to (N, C, 1, 1)."""
+    """The mean of each channel: (N, C, H, W) to (N, C, 1, 1).
+
+    >>> nn.GlobalAvgPool2D()(np.ones((2, 3, 4, 4))).shape
+    (2, 3, 1, 1)
+    """
 
     _pool_type = "avg"
 
 
 class GlobalAvgPool3D(_GlobalPool, _Pool3D):
-    """The mean of each channel: (N, C, D, H, W) to (N, C, 1, 1, 1)."""
+    """The mean of each channel: (N, C, D, H, W) to (N, C, 1, 1, 1).
+
+    >>> nn.GlobalAvgPool3D()(np.ones((2, 3, 4, 4, 4))).shape
+    (2, 3, 1, 1, 1)
+    """
 
     _pool_type = "avg"
