@@ -33,7 +33,9 @@ def test_almost_equal(make):
     tu.assert_almost_equal(a, near)
     assert tu.almost_equal(a, near)
     assert not tu.almost_equal(a, far)
-    with pytest.raises(AssertionError, match=r"25% of 4 elements .*rtol=1\.0+e-04(.|\n)*\(1, 1\), x=4\.0+, y=4\.0999"):
+    with pytest.raises(
+        AssertionError, match=r"25% of 4 elements .*rtol=1\.0+e-04(.|\n)*\(1, 1\), x=4\.0+, y=4\.0999"
+    ):
         tu.assert_almost_equal(a, far, names=("x", "y"))
     with pytest.raises(AssertionError):
         tu.assert_almost_equal(a, near, rtol=1e-7, atol=0)
@@ -48,7 +50,13 @@ def test_integers_nan_inf_and_shapes():
     with pytest.raises(AssertionError):
         tu.assert_almost_equal(onp.array([2**53]), onp.array([2**53 + 1]))
     nan, one = onp.array([onp.nan]), onp.array([1.0])
-    for pair in ((nan, one), (one, nan), (nan, nan), (onp.array([onp.inf]), one), (one, onp.array([-onp.inf]))):
+    for pair in (
+        (nan, one),
+        (one, nan),
+        (nan, nan),
+        (onp.array([onp.inf]), one),
+        (one, onp.array([-onp.inf])),
+    ):
         with pytest.raises(AssertionError):
             tu.assert_almost_equal(*pair)
     tu.assert_almost_equal(nan, nan, equal_nan=True)
@@ -112,7 +120,9 @@ def test_random_helpers():
 
 def test_array_helpers():
     data = onp.arange(24.0).reshape(2, 3, 4)
-    onp.testing.assert_array_equal(tu.np_reduce(data, (0, -1), True, onp.sum), data.sum((0, 2), keepdims=True))
+    onp.testing.assert_array_equal(
+        tu.np_reduce(data, (0, -1), True, onp.sum), data.sum((0, 2), keepdims=True)
+    )
     onp.testing.assert_array_equal(tu.np_reduce(data, None, False, onp.max), data.max())
     onp.testing.assert_array_equal(tu.collapse_sum_like(data, (3, 1)), data.sum((0, 2)).reshape(3, 1))
     assert tu.create_vector(3).asnumpy().tolist() == [0, 1, 2]
@@ -181,6 +191,8 @@ def test_check_gluon_hybridize_consistency():
 
     x = np.array([[0.5, -1.0, 2.0]], dtype="float32")
     tu.check_gluon_hybridize_consistency(lambda: nn.Dense(2, activation="tanh"), [x])
-    tu.check_gluon_hybridize_consistency(lambda: nn.Activation("relu"), [x], numpy_func=lambda a: onp.maximum(a, 0))
+    tu.check_gluon_hybridize_consistency(
+        lambda: nn.Activation("relu"), [x], numpy_func=lambda a: onp.maximum(a, 0)
+    )
     with pytest.raises(AssertionError, match="expected"):
         tu.check_gluon_hybridize_consistency(lambda: nn.Activation("relu"), [x], numpy_func=lambda a: a)

@@ -28,17 +28,15 @@ def installed():
 
 def test_same_objects():
     import mxnet as mx
-    import mxnet.gluon.data.vision.transforms
     from mxnet import gluon, np
     from mxnet.gluon.data import DataLoader
 
-    import mxnp.gluon.data.vision.transforms
-
+    transforms = importlib.import_module("mxnet.gluon.data.vision.transforms")
     assert mx is mxnp
     assert np is mxnp.np
     assert gluon is mxnp.gluon
     assert DataLoader is mxnp.gluon.data.DataLoader
-    assert sys.modules["mxnet.gluon.data.vision.transforms"] is mxnp.gluon.data.vision.transforms
+    assert transforms is mxnp.gluon.data.vision.transforms
     assert importlib.import_module("mxnet.gluon") is mxnp.gluon
 
 
@@ -46,8 +44,7 @@ def test_modules_keep_their_own_names():
     import mxnp.gluon.data.sampler as ours
 
     spec = ours.__spec__
-    import mxnet.gluon.data.sampler
-
+    assert importlib.import_module("mxnet.gluon.data.sampler") is ours
     assert ours.__spec__ is spec
     assert ours.__name__ == "mxnp.gluon.data.sampler"
     assert mxnp.__spec__.name == "mxnp"
@@ -57,27 +54,24 @@ def test_modules_keep_their_own_names():
 def test_alias_that_is_only_an_attribute(monkeypatch):
     alias = types.ModuleType("mxnp.somewhere")
     monkeypatch.setattr(mxnp, "another_name", alias, raising=False)
-    import mxnet.another_name
-
-    assert sys.modules["mxnet.another_name"] is alias
+    assert importlib.import_module("mxnet.another_name") is alias
 
 
 def test_missing_parts_say_so_on_use(monkeypatch):
     monkeypatch.delattr(mxnp, "notebook", raising=False)
-    import mxnet.notebook
-
-    module = sys.modules["mxnet.notebook"]
-    with pytest.raises(compat.NotArrivedError, match=r"mxnet\.notebook\.callback: this part of MXNet has not arrived") as caught:
+    module = importlib.import_module("mxnet.notebook")
+    with pytest.raises(
+        compat.NotArrivedError, match=r"mxnet\.notebook\.callback: this part of MXNet has not arrived"
+    ) as caught:
         _ = module.callback
     assert isinstance(caught.value, MXNetError)
     assert isinstance(caught.value, NotImplementedError)
     with pytest.raises(ImportError, match=r"mxnet\.notebook\.thing"):
         from mxnet.notebook import thing  # noqa: F401
     # Its parent is still mxnp, and a module below a missing one is found too.
-    import mxnet.contrib.svrg_optimization
-
+    below = importlib.import_module("mxnet.contrib.svrg_optimization")
     with pytest.raises(compat.NotArrivedError, match="svrg_optimization"):
-        _ = sys.modules["mxnet.contrib.svrg_optimization"].SVRGModule
+        _ = below.SVRGModule
 
 
 def test_names_that_are_not_mxnets():
@@ -109,8 +103,15 @@ def test_refuses_beside_mxnet_itself():
 
 def run(*arguments, cwd):
     paths = os.pathsep.join(path for path in sys.path if path)
-    return subprocess.run([sys.executable, "-m", "mxnp.compat", *arguments], cwd=cwd, timeout=120, check=False,
-                          env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-m", "mxnp.compat", *arguments],
+        cwd=cwd,
+        timeout=120,
+        check=False,
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+    )
 
 
 def test_command(tmp_path):

@@ -91,7 +91,7 @@ class Noisy(Squares):
     """A sample holds draws of Python's and NumPy's global generators."""
 
     def __getitem__(self, idx):
-        return onp.array([random.random(), onp.random.rand(), idx])  # noqa: NPY002 - the global generator is the point
+        return onp.array([random.random(), onp.random.rand(), idx])
 
 
 def with_noise(x, y):

@@ -34,11 +34,14 @@ def test_samplers():
     assert len(odd) == 5
 
 
-@pytest.mark.parametrize(("last", "first", "second", "lengths"), [
-    ("keep", [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9]], [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9]], (4, 4)),
-    ("discard", [[0, 1, 2], [3, 4, 5], [6, 7, 8]], [[0, 1, 2], [3, 4, 5], [6, 7, 8]], (3, 3)),
-    ("rollover", [[0, 1, 2], [3, 4, 5], [6, 7, 8]], [[9, 0, 1], [2, 3, 4], [5, 6, 7]], (3, 3)),
-])
+@pytest.mark.parametrize(
+    ("last", "first", "second", "lengths"),
+    [
+        ("keep", [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9]], [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9]], (4, 4)),
+        ("discard", [[0, 1, 2], [3, 4, 5], [6, 7, 8]], [[0, 1, 2], [3, 4, 5], [6, 7, 8]], (3, 3)),
+        ("rollover", [[0, 1, 2], [3, 4, 5], [6, 7, 8]], [[9, 0, 1], [2, 3, 4], [5, 6, 7]], (3, 3)),
+    ],
+)
 def test_batch_sampler(last, first, second, lengths):
     sampler = BatchSampler(SequentialSampler(10), 3, last)
     assert len(sampler) == lengths[0]
@@ -54,19 +57,27 @@ def test_rollover_that_fills_a_batch():
     assert [list(sampler) for _ in range(4)] == [[], [], [[0, 0, 0]], []]
 
 
-@pytest.mark.parametrize(("make", "text"), [
-    (lambda: SequentialSampler(-1), "length must not be negative"),
-    (lambda: IntervalSampler(3, 4), "interval 4 is not between 1 and the length 3"),
-    (lambda: BatchSampler(SequentialSampler(3), 2, "x"), "last_batch must be one of"),
-    (lambda: TEN.take(-1), "count must not be negative"),
-])
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: SequentialSampler(-1), "length must not be negative"),
+        (lambda: IntervalSampler(3, 4), "interval 4 is not between 1 and the length 3"),
+        (lambda: BatchSampler(SequentialSampler(3), 2, "x"), "last_batch must be one of"),
+        (lambda: TEN.take(-1), "count must not be negative"),
+    ],
+)
 def test_bad_values(make, text):
     with pytest.raises(ValueError, match=text):
         make()
 
 
 def test_base_classes_say_what_is_missing():
-    for call in (lambda: len(Sampler()), lambda: iter(Sampler()), lambda: len(Dataset()), lambda: Dataset()[0]):
+    for call in (
+        lambda: len(Sampler()),
+        lambda: iter(Sampler()),
+        lambda: len(Dataset()),
+        lambda: Dataset()[0],
+    ):
         with pytest.raises(NotImplementedError, match="does not define"):
             call()
 
@@ -132,14 +143,23 @@ def values(batch):
     return array.dtype, array.tolist()
 
 
-@pytest.mark.parametrize("dataset", [
-    SimpleDataset(onp.arange(12, dtype="float16").reshape(6, 2)),
-    ArrayDataset(onp.arange(12, dtype="uint8").reshape(6, 2), onp.arange(6)),
-    ArrayDataset(onp.arange(6, dtype="int16")),
-    ArrayDataset(onp.arange(6) > 2, onp.arange(6.0)),
-    ArrayDataset(np.array(onp.arange(12.0).reshape(6, 2), dtype="float32"), np.array([0, 1, 2, 3, 4, 5], dtype="int32")),
-    ArrayDataset(onp.arange(12.0).reshape(6, 2), onp.arange(6)).take(5).filter(lambda x, *_: True).shard(1, 0),
-])
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        SimpleDataset(onp.arange(12, dtype="float16").reshape(6, 2)),
+        ArrayDataset(onp.arange(12, dtype="uint8").reshape(6, 2), onp.arange(6)),
+        ArrayDataset(onp.arange(6, dtype="int16")),
+        ArrayDataset(onp.arange(6) > 2, onp.arange(6.0)),
+        ArrayDataset(
+            np.array(onp.arange(12.0).reshape(6, 2), dtype="float32"),
+            np.array([0, 1, 2, 3, 4, 5], dtype="int32"),
+        ),
+        ArrayDataset(onp.arange(12.0).reshape(6, 2), onp.arange(6))
+        .take(5)
+        .filter(lambda x, *_: True)
+        .shard(1, 0),
+    ],
+)
 def test_many_at_once_equals_one_by_one(dataset):
     indices = [4, 0, 0, 2]
     got = take_batch(dataset, indices)
@@ -148,20 +168,28 @@ def test_many_at_once_equals_one_by_one(dataset):
 
 
 def test_many_at_once_is_declined_where_samples_differ():
-    for dataset in (TEN, ArrayDataset([1, 2]), TEN.transform(lambda x: x), SimpleDataset(onp.array(["a", "b"]))):
+    for dataset in (
+        TEN,
+        ArrayDataset([1, 2]),
+        TEN.transform(lambda x: x),
+        SimpleDataset(onp.array(["a", "b"])),
+    ):
         assert take_batch(dataset, [0, 1]) is None
     assert take_batch([1, 2], [0]) is None
 
 
-@pytest.mark.parametrize(("samples", "dtype", "want"), [
-    ([1, 2], "int64", [1, 2]),
-    ([1.5, 2.5], "float32", [1.5, 2.5]),
-    ([True, False], "bool", [True, False]),
-    ([onp.float64(1.5), onp.float64(2)], "float64", [1.5, 2]),
-    ([onp.int8(1), onp.int8(2)], "int8", [1, 2]),
-    ([onp.ones(2, "uint8")] * 2, "uint8", [[1, 1], [1, 1]]),
-    ([[1, 2], [3, 4]], "int64", [[1, 2], [3, 4]]),
-])
+@pytest.mark.parametrize(
+    ("samples", "dtype", "want"),
+    [
+        ([1, 2], "int64", [1, 2]),
+        ([1.5, 2.5], "float32", [1.5, 2.5]),
+        ([True, False], "bool", [True, False]),
+        ([onp.float64(1.5), onp.float64(2)], "float64", [1.5, 2]),
+        ([onp.int8(1), onp.int8(2)], "int8", [1, 2]),
+        ([onp.ones(2, "uint8")] * 2, "uint8", [[1, 1], [1, 1]]),
+        ([[1, 2], [3, 4]], "int64", [[1, 2], [3, 4]]),
+    ],
+)
 def test_default_batch_function(samples, dtype, want):
     batch = batchify.Stack()(samples)
     assert batch.dtype == dtype
@@ -186,16 +214,31 @@ def test_pad_append_group():
     assert listed == ["a", "b"]
 
 
-@pytest.mark.parametrize(("call", "error", "text"), [
-    (lambda: batchify.Stack()([onp.ones(2), onp.ones(3)]), ValueError, r"shape \(2,\), but sample 1 has \(3,\)"),
-    (lambda: stack_samples(["a", "b"]), TypeError, "cannot stack samples of type str"),
-    (lambda: stack_samples([(1, 2), (1,)]), ValueError, "different numbers of fields"),
-    (lambda: stack_samples([]), ValueError, "no samples"),
-    (lambda: batchify.Pad()([onp.ones(2), onp.ones((2, 2))]), ValueError, "different numbers of dimensions"),
-    (lambda: batchify.Group(batchify.Stack(), 3), TypeError, "function 1 is a int"),
-    (lambda: batchify.Group([batchify.Stack()], batchify.Stack()), ValueError, "not both"),
-    (lambda: batchify.Group(batchify.Stack())([(1, 2)]), AssertionError, "1 functions for samples of 2 fields"),
-])
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (
+            lambda: batchify.Stack()([onp.ones(2), onp.ones(3)]),
+            ValueError,
+            r"shape \(2,\), but sample 1 has \(3,\)",
+        ),
+        (lambda: stack_samples(["a", "b"]), TypeError, "cannot stack samples of type str"),
+        (lambda: stack_samples([(1, 2), (1,)]), ValueError, "different numbers of fields"),
+        (lambda: stack_samples([]), ValueError, "no samples"),
+        (
+            lambda: batchify.Pad()([onp.ones(2), onp.ones((2, 2))]),
+            ValueError,
+            "different numbers of dimensions",
+        ),
+        (lambda: batchify.Group(batchify.Stack(), 3), TypeError, "function 1 is a int"),
+        (lambda: batchify.Group([batchify.Stack()], batchify.Stack()), ValueError, "not both"),
+        (
+            lambda: batchify.Group(batchify.Stack())([(1, 2)]),
+            AssertionError,
+            "1 functions for samples of 2 fields",
+        ),
+    ],
+)
 def test_batch_functions_refuse(call, error, text):
     with pytest.raises(error, match=text):
         call()

@@ -23,8 +23,10 @@ def idx(array, ndim=None, kind=8, shape=None):
 
 def write(folder, images=None, labels=None, stem="train", pack=None, dot=False):
     folder.mkdir(parents=True, exist_ok=True)
-    for name, data in (("images-idx3", idx(IMAGES) if images is None else images),
-                       ("labels-idx1", idx(LABELS) if labels is None else labels)):
+    for name, data in (
+        ("images-idx3", idx(IMAGES) if images is None else images),
+        ("labels-idx1", idx(LABELS) if labels is None else labels),
+    ):
         name = f"{stem}-{name}-ubyte".replace("-idx", ".idx") if dot else f"{stem}-{name}-ubyte"
         (folder / (name + (".gz" if pack else ""))).write_bytes(pack(data) if pack else data)
     return folder
@@ -53,7 +55,9 @@ def test_told_apart_by_content_not_by_name(tmp_path):
 
 
 def test_transform(tmp_path):
-    data = MNIST(root=write(tmp_path), transform=lambda image, label: (image.astype("float32"), int(label) + 1))
+    data = MNIST(
+        root=write(tmp_path), transform=lambda image, label: (image.astype("float32"), int(label) + 1)
+    )
     assert data[0][1] == 4
     assert [y.asnumpy().tolist() for _, y in DataLoader(data, 5)] == [[4, 2, 5, 2, 6]]
 
@@ -66,7 +70,9 @@ def test_home_folder(tmp_path, monkeypatch):
 
 
 def test_missing_folder_says_where_it_looked(tmp_path, monkeypatch):
-    with pytest.raises(FileNotFoundError, match=f"no train-images-idx3-ubyte .* in {tmp_path}/none") as caught:
+    with pytest.raises(
+        FileNotFoundError, match=f"no train-images-idx3-ubyte .* in {tmp_path}/none"
+    ) as caught:
         MNIST(root=tmp_path / "none")
     assert isinstance(caught.value, MXNetError)
     monkeypatch.setenv("MXNET_HOME", str(tmp_path))
@@ -77,19 +83,22 @@ def test_missing_folder_says_where_it_looked(tmp_path, monkeypatch):
 GOOD = idx(IMAGES)
 
 
-@pytest.mark.parametrize(("images", "text"), [
-    (GOOD[:-1], r"the header says \(5, 28, 28\), 3920 bytes, but there are 3919"),
-    (GOOD + b"x", "but there are more"),
-    (GOOD[:10], "expected an IDX file"),
-    (b"", "expected an IDX file"),
-    (idx(IMAGES, kind=9), "expected an IDX file of bytes with 3 dimensions"),
-    (idx(IMAGES.reshape(5, 784)), "expected an IDX file of bytes with 3 dimensions"),
-    (idx(IMAGES, shape=(2**32 - 1,) * 3), "bytes, but there are 3920"),
-    (gzip.compress(GOOD)[:-20], "cannot be decompressed"),
-    (gzip.compress(GOOD)[:-8] + bytes(8), "cannot be decompressed"),
-    (gzip.compress(GOOD)[:20] + b"\xff" * 40, "cannot be decompressed"),
-    (idx(IMAGES[:4]), "5 labels for the 4 images"),
-])
+@pytest.mark.parametrize(
+    ("images", "text"),
+    [
+        (GOOD[:-1], r"the header says \(5, 28, 28\), 3920 bytes, but there are 3919"),
+        (GOOD + b"x", "but there are more"),
+        (GOOD[:10], "expected an IDX file"),
+        (b"", "expected an IDX file"),
+        (idx(IMAGES, kind=9), "expected an IDX file of bytes with 3 dimensions"),
+        (idx(IMAGES.reshape(5, 784)), "expected an IDX file of bytes with 3 dimensions"),
+        (idx(IMAGES, shape=(2**32 - 1,) * 3), "bytes, but there are 3920"),
+        (gzip.compress(GOOD)[:-20], "cannot be decompressed"),
+        (gzip.compress(GOOD)[:-8] + bytes(8), "cannot be decompressed"),
+        (gzip.compress(GOOD)[:20] + b"\xff" * 40, "cannot be decompressed"),
+        (idx(IMAGES[:4]), "5 labels for the 4 images"),
+    ],
+)
 def test_damaged_files(images, text, tmp_path):
     with pytest.raises(FormatError, match=text):
         MNIST(root=write(tmp_path, images=images))
@@ -106,7 +115,11 @@ def test_image_folder(tmp_path):
 
     data = ImageFolderDataset(tmp_path, decoder=decoder)
     assert data.synsets == ["a", "b"]
-    assert [(path.rsplit("/", 1)[1], label) for path, label in data.items] == [("x.jpeg", 0), ("1.JPG", 1), ("2.png", 1)]
+    assert [(path.rsplit("/", 1)[1], label) for path, label in data.items] == [
+        ("x.jpeg", 0),
+        ("1.JPG", 1),
+        ("2.png", 1),
+    ]
     image, label = data[2]
     assert image.shape == (2, 3, 3)
     assert image.asnumpy().max() == len("b/2.png")
@@ -127,7 +140,9 @@ def test_to_tensor():
         onp.testing.assert_array_equal(got.asnumpy(), want)
     got = transforms.ToTensor()(np.array(onp.stack([IMAGE, IMAGE]), dtype="uint8"))
     onp.testing.assert_array_equal(got.asnumpy(), onp.stack([want, want]))
-    with pytest.raises(ValueError, match=r"expected \(H, W, C\) or \(N, H, W, C\), got an array of shape \(2, 4\)"):
+    with pytest.raises(
+        ValueError, match=r"expected \(H, W, C\) or \(N, H, W, C\), got an array of shape \(2, 4\)"
+    ):
         transforms.ToTensor()(np.zeros((2, 4)))
 
 
@@ -162,11 +177,17 @@ def test_cast_and_compose():
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("transform", [
-    transforms.ToTensor(),
-    transforms.Cast("float32"),
-    transforms.Compose([transforms.ToTensor(), transforms.Normalize((0.1, 0.2, 0.3), 0.5), transforms.Cast("float16")]),
-], ids=["tensor", "cast", "chain"])
+@pytest.mark.parametrize(
+    "transform",
+    [
+        transforms.ToTensor(),
+        transforms.Cast("float32"),
+        transforms.Compose(
+            [transforms.ToTensor(), transforms.Normalize((0.1, 0.2, 0.3), 0.5), transforms.Cast("float16")]
+        ),
+    ],
+    ids=["tensor", "cast", "chain"],
+)
 def test_a_batch_at_once_equals_one_by_one(transform, workers):
     images = onp.random.default_rng(1).integers(0, 256, (7, 4, 6, 3), "uint8")
     data = ArrayDataset(images, onp.arange(7)).transform_first(transform)

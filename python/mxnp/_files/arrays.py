@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from .convert import to_named, to_numpy
 from .source import open_source
 
 
-def save_arrays(file: str | os.PathLike | BinaryIO, arrays: object) -> None:
+def save_arrays(file: str | os.PathLike | BinaryIO, arrays: Any) -> None:
     """Write one array as .npy, or a dict or list of arrays as .npz, atomically; the file's name is not
     changed.
 
@@ -28,7 +28,7 @@ def save_arrays(file: str | os.PathLike | BinaryIO, arrays: object) -> None:
             npz.write_npz(stream, data, names)
 
 
-def save_legacy(file: str | os.PathLike | BinaryIO, arrays: object) -> None:
+def save_legacy(file: str | os.PathLike | BinaryIO, arrays: Any) -> None:
     """Write a dict, list or single array in MXNet 1.x's binary format, which MXNet's `nd.load` reads."""
     data, names = to_named(arrays)
     with atomic_write(file) as stream:

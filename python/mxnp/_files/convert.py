@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 STORED_KINDS = "biufc"
@@ -33,7 +35,7 @@ def from_disk(array: np.ndarray, name: str) -> np.ndarray:
     return native.view(bfloat16()) if name == "bfloat16" else native
 
 
-def to_numpy(value: object, what: str) -> np.ndarray:
+def to_numpy(value: Any, what: str) -> np.ndarray:
     """`value` (an mxnp or NumPy array, a scalar, nested lists) as a NumPy array in native byte order.
 
     Raises TypeError for what no file format here can hold (objects, strings, records).
@@ -46,7 +48,7 @@ def to_numpy(value: object, what: str) -> np.ndarray:
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
-def to_named(arrays: object) -> tuple[list[np.ndarray], list[str] | None]:
+def to_named(arrays: Any) -> tuple[list[np.ndarray], list[str] | None]:
     """Arrays and, when `arrays` is a dict, their names. A single array counts as a list of one."""
     if isinstance(arrays, dict):
         for name in arrays:

@@ -6,7 +6,7 @@ The format is described in the documentation of numpy.lib.format.
 from __future__ import annotations
 
 import ast
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -64,7 +64,7 @@ def _read_header(source: Source, what: str) -> tuple[np.dtype, bool, tuple[int, 
     return _dtype_of(source, descr, what, at), fortran, shape
 
 
-def _is_shape(shape: object) -> bool:
+def _is_shape(shape: Any) -> bool:
     return (
         isinstance(shape, tuple)
         and len(shape) <= MAX_DIMS
@@ -72,7 +72,7 @@ def _is_shape(shape: object) -> bool:
     )
 
 
-def _dtype_of(source: Source, descr: object, what: str, at: int) -> np.dtype:
+def _dtype_of(source: Source, descr: Any, what: str, at: int) -> np.dtype:
     try:
         dtype = np.dtype(descr) if isinstance(descr, str) else None
     except (TypeError, ValueError):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -108,7 +108,7 @@ def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return result
 
 
-def _check(source: Source, name: str, info: object, start: int) -> tuple[int, int, str, str, tuple[int, ...]]:
+def _check(source: Source, name: str, info: Any, start: int) -> tuple[int, int, str, str, tuple[int, ...]]:
     try:
         dtype, shape, (begin, end) = DTYPES[info["dtype"]], tuple(info["shape"]), info["data_offsets"]
         dims = [*shape, begin, end]

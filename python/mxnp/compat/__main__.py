@@ -14,7 +14,7 @@ USAGE = "usage: python -m mxnp.compat [-m module | script.py] [arguments ...]"
 def main(arguments: list[str]) -> None:
     """Run the script or module that `arguments` names as `__main__`, with the rest as its arguments."""
     if not arguments or arguments[0] in ("-h", "--help") or arguments == ["-m"]:
-        print(USAGE, file=sys.stdout if arguments and arguments != ["-m"] else sys.stderr)  # noqa: T201
+        print(USAGE, file=sys.stdout if arguments and arguments != ["-m"] else sys.stderr)
         raise SystemExit(0 if arguments and arguments != ["-m"] else 2)
     install_as_mxnet()
     if arguments[0] == "-m":

@@ -8,6 +8,7 @@ import importlib.machinery
 import sys
 import types
 from collections.abc import Sequence
+from typing import Any
 
 from .missing import NotArrivedError, missing_module
 
@@ -36,7 +37,11 @@ class _Finder(importlib.abc.MetaPathFinder):
         if fullname != NAME and not fullname.startswith(NAME + "."):
             return None
         module = _resolve(fullname.removeprefix(NAME).removeprefix("."))
-        return None if module is None else importlib.machinery.ModuleSpec(fullname, _Loader(module), is_package=True)
+        return (
+            None
+            if module is None
+            else importlib.machinery.ModuleSpec(fullname, _Loader(module), is_package=True)
+        )
 
 
 _finder = _Finder()
@@ -51,7 +56,7 @@ def _resolve(path: str) -> types.ModuleType | None:
         # Only the absence of this path, or of a package above it, leads on; a broken import inside it does not.
         if error.name is None or not (name == error.name or name.startswith(error.name + ".")):
             raise
-    owner: object = sys.modules[TARGET]
+    owner: Any = sys.modules[TARGET]
     for part in path.split("."):
         try:
             owner = getattr(owner, part)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as onp
 
 from .tolerance import get_etol, get_tols
 
 
-def _host(x: object) -> onp.ndarray:
+def _host(x: Any) -> onp.ndarray:
     array = x.asnumpy() if hasattr(x, "asnumpy") else onp.asarray(x)
     return array.astype(onp.float32) if array.dtype.name == "bfloat16" else array
 
@@ -21,12 +22,12 @@ def _wide(x: onp.ndarray) -> onp.ndarray:
     return x if x.dtype.kind in "iu" and x.dtype.itemsize == 8 else x.astype(onp.float64)
 
 
-def same(a: object, b: object) -> bool:
+def same(a: Any, b: Any) -> bool:
     """Whether two arrays have equal shapes and elements (NaN is not equal to NaN)."""
     return bool(onp.array_equal(_host(a), _host(b)))
 
 
-def same_array(array1: object, array2: object) -> bool:
+def same_array(array1: Any, array2: Any) -> bool:
     """Whether two mxnp arrays share their memory: a write to one is seen in the other."""
     before = _host(array1).copy()
     array1[:] = array1 + 1
@@ -35,16 +36,18 @@ def same_array(array1: object, array2: object) -> bool:
     return shared
 
 
-def checkShapes(a: object, b: object) -> None:  # noqa: N802 - MXNet's name
+def checkShapes(a: Any, b: Any) -> None:  # noqa: N802 - MXNet's name
     """Raise AssertionError unless the shapes are equal."""
     shapes = _host(a).shape, _host(b).shape
     if shapes[0] != shapes[1]:
-        raise AssertionError(f"\nItems are not equal: a.shape = {shapes[0]} and b.shape = {shapes[1]} are not equal")
+        raise AssertionError(
+            f"\nItems are not equal: a.shape = {shapes[0]} and b.shape = {shapes[1]} are not equal"
+        )
 
 
 def almost_equal(
-    a: object,
-    b: object,
+    a: Any,
+    b: Any,
     rtol: float | None = None,
     atol: float | None = None,
     equal_nan: bool = False,
@@ -74,7 +77,7 @@ def _violations(a: onp.ndarray, b: onp.ndarray, rtol: float, atol: float, equal_
 
 
 def find_max_violation(
-    a: object, b: object, rtol: float | None = None, atol: float | None = None
+    a: Any, b: Any, rtol: float | None = None, atol: float | None = None
 ) -> tuple[tuple[int, ...], float]:
     """The index of the element that is off by most of its tolerance, and by how many times it."""
     rtol, atol = get_tols(a, b, rtol, atol)
@@ -84,7 +87,11 @@ def find_max_violation(
 
 
 def locationError(  # noqa: N802 - MXNet's name
-    a: object, b: object, index: tuple, names: tuple[str, str], maxError: bool = False  # noqa: N803
+    a: Any,
+    b: Any,
+    index: tuple,
+    names: tuple[str, str],
+    maxError: bool = False,
 ) -> str:
     """Text about the elements of a and b at `index`."""
     a, b = onp.broadcast_arrays(_host(a), _host(b))
@@ -93,8 +100,8 @@ def locationError(  # noqa: N802 - MXNet's name
 
 
 def assert_almost_equal(
-    a: object,
-    b: object,
+    a: Any,
+    b: Any,
     rtol: float | None = None,
     atol: float | None = None,
     names: tuple[str, str] = ("a", "b"),
@@ -111,8 +118,8 @@ def assert_almost_equal(
 
 
 def assert_almost_equal_with_err(
-    a: object,
-    b: object,
+    a: Any,
+    b: Any,
     rtol: float | None = None,
     atol: float | None = None,
     etol: float | None = None,
@@ -133,8 +140,10 @@ def assert_almost_equal_with_err(
         return
     worst = onp.unravel_index(int(onp.argmax(off)), off.shape)
     lines = [
-        f"\nItems are not equal: {100 * share:.6g}% of {off.size} elements differ by more than "
-        f"rtol={rtol:e}, atol={atol:e}",
+        (
+            f"\nItems are not equal: {100 * share:.6g}% of {off.size} elements differ by more than "
+            f"rtol={rtol:e}, atol={atol:e}"
+        ),
         f"worst: {off[worst]:.6g} times its tolerance. "
         + locationError(left, right, tuple(int(i) for i in worst), names, maxError=True),
     ]
@@ -145,7 +154,11 @@ def assert_almost_equal_with_err(
 
 
 def assert_almost_equal_ignore_nan(
-    a: object, b: object, rtol: float | None = None, atol: float | None = None, names: tuple[str, str] = ("a", "b")
+    a: Any,
+    b: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    names: tuple[str, str] = ("a", "b"),
 ) -> None:
     """As assert_almost_equal, leaving out elements that are NaN in either array."""
     a, b = _host(a).copy(), _host(b).copy()
@@ -154,14 +167,12 @@ def assert_almost_equal_ignore_nan(
     assert_almost_equal(a, b, rtol, atol, names)
 
 
-def assert_allclose(
-    a: object, b: object, rtol: float = 1e-07, atol: float = 0, equal_nan: bool = True
-) -> None:
+def assert_allclose(a: Any, b: Any, rtol: float = 1e-07, atol: float = 0, equal_nan: bool = True) -> None:
     """NumPy's assert_allclose on arrays of either kind."""
     onp.testing.assert_allclose(_host(a), _host(b), rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
-def compare_ndarray_tuple(t1: object, t2: object, rtol: float | None = None, atol: float | None = None) -> None:
+def compare_ndarray_tuple(t1: Any, t2: Any, rtol: float | None = None, atol: float | None = None) -> None:
     """assert_almost_equal through nested tuples and lists; None matches None."""
     if t1 is None and t2 is None:
         return
@@ -174,7 +185,7 @@ def compare_ndarray_tuple(t1: object, t2: object, rtol: float | None = None, ato
         assert_almost_equal(t1, t2, rtol=rtol, atol=atol)
 
 
-def assert_exception(f: Callable, exception_type: type[BaseException], *args: object, **kwargs: object) -> None:
+def assert_exception(f: Callable, exception_type: type[BaseException], *args: Any, **kwargs: Any) -> None:
     """Raise AssertionError unless `f(*args, **kwargs)` raises `exception_type`."""
     try:
         f(*args, **kwargs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as onp
 
@@ -13,14 +14,14 @@ from .tolerance import NUMERIC_EPS
 def check_numeric_gradient(
     fn: Callable,
     location: Sequence | dict,
-    aux_states: object = None,
+    aux_states: Any = None,
     numeric_eps: float | None = None,
     rtol: float | None = None,
     atol: float | None = None,
     grad_nodes: Sequence | None = None,
     use_forward_train: bool = True,
-    ctx: object = None,
-    dtype: object = None,
+    ctx: Any = None,
+    dtype: Any = None,
 ) -> None:
     """Compare autograd's gradients of `fn` with central differences, element by element.
 
@@ -38,19 +39,25 @@ def check_numeric_gradient(
     eps = NUMERIC_EPS[dtype.name] if numeric_eps is None else numeric_eps
     weights: list = []
 
-    def evaluate(values: list) -> object:
+    def evaluate(values: list) -> Any:
         result = fn(**dict(zip(names, values, strict=True))) if isinstance(location, dict) else fn(*values)
         outputs = list(result) if isinstance(result, (list, tuple)) else [result]
         if not weights:
             generator = onp.random.default_rng(0)
-            weights.extend(generator.uniform(0.5, 1.5, out.shape) * generator.choice([-1, 1], out.shape) for out in outputs)
+            weights.extend(
+                generator.uniform(0.5, 1.5, out.shape) * generator.choice([-1, 1], out.shape)
+                for out in outputs
+            )
         return outputs
 
     def number(values: list) -> float:
         with autograd.record(train_mode=use_forward_train):
             outputs = evaluate([np.array(value, dtype=dtype) for value in values])
         # Summed in float64, so that the difference below loses no more than the function's own rounding.
-        return sum(float(onp.sum(out.asnumpy().astype(onp.float64) * w)) for out, w in zip(outputs, weights, strict=True))
+        return sum(
+            float(onp.sum(out.asnumpy().astype(onp.float64) * w))
+            for out, w in zip(outputs, weights, strict=True)
+        )
 
     arrays = [np.array(point, dtype=dtype) for point in points]
     for array in arrays:
@@ -125,13 +132,15 @@ def check_gluon_hybridize_consistency(
         results.append((out.asnumpy(), grads))
     assert_almost_equal(results[1][0], results[0][0], rtol, atol, ("hybridized", "eager"))
     for name, eager in results[0][1].items():
-        assert_almost_equal(results[1][1][name], eager, rtol, atol, (f"hybridized gradient of {name}", "eager"))
+        assert_almost_equal(
+            results[1][1][name], eager, rtol, atol, (f"hybridized gradient of {name}", "eager")
+        )
     if numpy_func is not None:
         expected = numpy_func(*[array.asnumpy() for array in data_l])
         assert_almost_equal(results[0][0], expected, rtol, atol, ("output", "expected"))
 
 
-def _like(array: object, value: onp.ndarray) -> object:
+def _like(array: Any, value: onp.ndarray) -> Any:
     from mxnp import np
 
     return np.array(value, dtype=array.dtype)

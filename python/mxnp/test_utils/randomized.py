@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as onp
 
-# ruff: noqa: NPY002 - programs seed NumPy's global generator to repeat a test
 
-
-def random_arrays(*shapes: tuple[int, ...]) -> object:
+def random_arrays(*shapes: tuple[int, ...]) -> Any:
     """Standard normal float32 NumPy arrays, a list of them for several shapes."""
     arrays = [onp.asarray(onp.random.randn(*shape), dtype=onp.float32) for shape in shapes]
     return arrays[0] if len(arrays) == 1 else arrays
 
 
 def random_uniform_arrays(
-    *shapes: tuple[int, ...], low: float = 0.0, high: float = 1.0, dtype: object = "float32"
+    *shapes: tuple[int, ...], low: float = 0.0, high: float = 1.0, dtype: Any = "float32"
 ) -> list[onp.ndarray]:
     """Uniform NumPy arrays, always a list."""
     return [onp.random.uniform(low, high, shape).astype(dtype) for shape in shapes]
@@ -54,12 +53,12 @@ def rand_ndarray(
     shape: tuple[int, ...],
     stype: str = "default",
     density: float | None = None,
-    dtype: object = None,
+    dtype: Any = None,
     modifier_func: Callable | None = None,
     shuffle_csr_indices: bool = False,
     distribution: str | None = None,
-    ctx: object = None,
-) -> object:
+    ctx: Any = None,
+) -> Any:
     """An mxnp array of uniform numbers from -1 to 1; dense only (`stype="default"`)."""
     if stype != "default":
         raise NotImplementedError(f"rand_ndarray: storage type {stype!r} is not there; 'default' is")
@@ -72,21 +71,23 @@ def rand_ndarray(
     return array if ctx is None else array.as_in_ctx(ctx)
 
 
-def create_2d_np_tensor(rows: int, columns: int, dtype: object = onp.int64) -> object:
+def create_2d_np_tensor(rows: int, columns: int, dtype: Any = onp.int64) -> Any:
     """An mxnp array whose rows hold their own number."""
     from mxnp import np
 
     return np.array(onp.arange(rows).reshape(rows, 1).repeat(columns, 1).astype(dtype), dtype=dtype)
 
 
-def create_vector(size: int, dtype: object = onp.int64) -> object:
+def create_vector(size: int, dtype: Any = onp.int64) -> Any:
     """An mxnp array of 0 to size - 1."""
     from mxnp import np
 
     return np.array(onp.arange(size, dtype=dtype), dtype=dtype)
 
 
-def np_reduce(dat: onp.ndarray, axis: int | Sequence[int] | None, keepdims: bool, numpy_reduce_func: Callable) -> object:
+def np_reduce(
+    dat: onp.ndarray, axis: int | Sequence[int] | None, keepdims: bool, numpy_reduce_func: Callable
+) -> Any:
     """Apply a NumPy reduction that takes one axis over several."""
     axes = range(dat.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
     result = dat
@@ -105,13 +106,13 @@ def collapse_sum_like(a: onp.ndarray, shape: tuple[int, ...]) -> onp.ndarray:
     return onp.sum(a, axis=axes).reshape(shape)
 
 
-def assign_each(the_input: object, function: Callable | None) -> object:
+def assign_each(the_input: Any, function: Callable | None) -> Any:
     """A NumPy array with `function` of each element."""
     array = the_input.asnumpy() if hasattr(the_input, "asnumpy") else onp.asarray(the_input)
     return array if function is None else onp.vectorize(function)(array)
 
 
-def assign_each2(input1: object, input2: object, function: Callable | None) -> object:
+def assign_each2(input1: Any, input2: Any, function: Callable | None) -> Any:
     """A NumPy array with `function` of each pair of elements."""
     first, second = (x.asnumpy() if hasattr(x, "asnumpy") else onp.asarray(x) for x in (input1, input2))
     return first if function is None else onp.vectorize(function)(first, second)

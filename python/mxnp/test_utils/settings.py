@@ -6,20 +6,21 @@ import contextlib
 import functools
 import os
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as onp
 
-_default_device: object = None
+_default_device: Any = None
 
 
-def default_device() -> object:
+def default_device() -> Any:
     """The device tests use: what set_default_device set, else the current one."""
     from mxnp import device
 
     return _default_device if _default_device is not None else device.current_device()
 
 
-def set_default_device(device: object) -> None:
+def set_default_device(device: Any) -> None:
     """Make `device` the one that default_device() gives."""
     global _default_device
     _default_device = device
@@ -36,7 +37,7 @@ def default_dtype() -> type:
     return onp.float64 if npx.is_np_default_dtype() else onp.float32
 
 
-def use_np(func: object) -> object:
+def use_np(func: Any) -> Any:
     """MXNet's decorator that turns NumPy semantics on; mxnp always has them, so `func` is returned as it is."""
     return func
 
@@ -62,7 +63,7 @@ def setenv(name: str, value: str | None) -> None:
 
 
 @contextlib.contextmanager
-def environment(*args: object) -> Iterator[None]:
+def environment(*args: Any) -> Iterator[None]:
     """Set environment variables for a block: `environment(name, value)` or `environment({name: value, ...})`.
 
     None removes a variable. Afterwards all are as they were.
@@ -94,7 +95,7 @@ def retry(n: int) -> Callable:
 
     def decorate(function: Callable) -> Callable:
         @functools.wraps(function)
-        def wrapper(*args: object, **kwargs: object) -> object:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             for _ in range(n - 1):
                 with contextlib.suppress(AssertionError):
                     return function(*args, **kwargs)

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as onp
 
 EXACT = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
-RTOLS = {"bfloat16": 1e-1, "float16": 1e-2, "float32": 1e-4, "float64": 1e-5, "complex64": 1e-4, "complex128": 1e-5}
-ATOLS = {"bfloat16": 1e-1, "float16": 1e-1, "float32": 1e-3, "float64": 1e-20, "complex64": 1e-3, "complex128": 1e-20}
+RTOLS = {
+    "bfloat16": 1e-1,
+    "float16": 1e-2,
+    "float32": 1e-4,
+    "float64": 1e-5,
+    "complex64": 1e-4,
+    "complex128": 1e-5,
+}
+ATOLS = {
+    "bfloat16": 1e-1,
+    "float16": 1e-1,
+    "float32": 1e-3,
+    "float64": 1e-20,
+    "complex64": 1e-3,
+    "complex128": 1e-20,
+}
 # 2 to the minus third of the mantissa's bits, where rounding and truncation of a central difference balance.
 NUMERIC_EPS = {"float16": 2.0**-6, "float32": 2.0**-9, "float64": 2.0**-14}
 
@@ -31,17 +47,17 @@ def default_numeric_eps() -> dict[onp.dtype, float]:
     return {onp.dtype(name): value for name, value in NUMERIC_EPS.items()}
 
 
-def effective_dtype(dat: object) -> onp.dtype:
+def effective_dtype(dat: Any) -> onp.dtype:
     """The dtype whose accuracy `dat` has: its own, float64 for what has none."""
     return onp.dtype(getattr(dat, "dtype", onp.float64))
 
 
-def get_tolerance(dat: object, tol: float | None, default_tol: dict) -> float:
+def get_tolerance(dat: Any, tol: float | None, default_tol: dict) -> float:
     """`tol`, or the entry of `default_tol` for the dtype of `dat`."""
     return default_tol.get(effective_dtype(dat), 0) if tol is None else tol
 
 
-def get_tols(x: object, y: object, rtol: float | None, atol: float | None) -> tuple[float, float]:
+def get_tols(x: Any, y: Any, rtol: float | None, atol: float | None) -> tuple[float, float]:
     """The (relative, absolute) tolerances for comparing x with y where None is given."""
     names = [effective_dtype(value).name for value in (x, y)]
     if rtol is None:
@@ -51,12 +67,12 @@ def get_tols(x: object, y: object, rtol: float | None, atol: float | None) -> tu
     return rtol, atol
 
 
-def get_rtol(rtol: float | None = None, dtype: object = "float64") -> float:
+def get_rtol(rtol: float | None = None, dtype: Any = "float64") -> float:
     """`rtol`, or the default for `dtype`."""
     return RTOLS.get(onp.dtype(dtype).name, 0) if rtol is None else rtol
 
 
-def get_atol(atol: float | None = None, dtype: object = "float64") -> float:
+def get_atol(atol: float | None = None, dtype: Any = "float64") -> float:
     """`atol`, or the default for `dtype`."""
     return ATOLS.get(onp.dtype(dtype).name, 0) if atol is None else atol
 

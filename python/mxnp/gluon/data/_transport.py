@@ -10,6 +10,7 @@ import pickle
 import socket
 import struct
 import traceback
+from typing import Any
 
 import numpy as onp
 
@@ -24,18 +25,18 @@ class WorkerTraceback(Exception):
 
 
 class _Pickler(pickle.Pickler):
-    def reducer_override(self, obj: object) -> object:
+    def reducer_override(self, obj: Any) -> Any:
         """mxnp arrays travel as NumPy's."""
         return (to_mxnp, (obj.asnumpy(),)) if is_mxnp(obj) and not isinstance(obj, type) else NotImplemented
 
 
 class _Unpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> object:
+    def find_class(self, module: str, name: str) -> Any:
         """A class of the user's script is in `__mp_main__` for a spawned worker and in `__main__` for the loader."""
         return super().find_class("__main__" if module == "__mp_main__" else module, name)
 
 
-def encode(message: object) -> list:
+def encode(message: Any) -> list:
     """The parts of a message: one pickle, then the memory of each array in it."""
     buffers: list[pickle.PickleBuffer] = []
     stream = io.BytesIO()
@@ -43,7 +44,7 @@ def encode(message: object) -> list:
     return [stream.getbuffer(), *(buffer.raw() for buffer in buffers)]
 
 
-def decode(parts: list) -> object:
+def decode(parts: list) -> Any:
     """The message whose parts `encode` gave."""
     return _Unpickler(io.BytesIO(parts[0]), buffers=parts[1:]).load()
 

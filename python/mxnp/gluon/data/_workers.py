@@ -19,6 +19,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from typing import Any
 
 from mxnp.error import MXNetError
 
@@ -83,7 +84,7 @@ class WorkerPool:
             except OSError:
                 self._died(number)
 
-    def result(self, ticket: int, index: int, timeout: float | None) -> object:
+    def result(self, ticket: int, index: int, timeout: float | None) -> Any:
         """Wait for batch `index`: what `fetch` returned, or raise what it raised."""
         deadline = time.monotonic() + timeout if timeout else None
         with self._lock:
@@ -119,7 +120,9 @@ class WorkerPool:
 
     def _check(self, ticket: int) -> None:
         if ticket not in self._live or not self.usable:
-            raise MXNetError("DataLoader: the workers of this iteration have been stopped\nhint: start a new iteration")
+            raise MXNetError(
+                "DataLoader: the workers of this iteration have been stopped\nhint: start a new iteration"
+            )
 
     def _receive(self, number: int, deadline: float | None, timeout: float | None) -> None:
         """Take one message of one worker, for whichever iteration it is."""
@@ -160,7 +163,9 @@ def _start(context: multiprocessing.context.BaseContext, fetch: Callable, number
         mine, theirs = socket.socketpair()
         _parent_ends.add(mine)
         try:
-            process = context.Process(target=_work, args=(fetch, theirs), daemon=True, name=f"mxnp-loader-{number}")
+            process = context.Process(
+                target=_work, args=(fetch, theirs), daemon=True, name=f"mxnp-loader-{number}"
+            )
             process.start()
         except BaseException:
             mine.close()

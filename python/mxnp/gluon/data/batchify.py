@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as onp
 
 from mxnp.error import MXNetTypeError, MXNetValueError
 
 
-def default_batchify_fn(data: Sequence) -> object:
+def default_batchify_fn(data: Sequence) -> Any:
     """Stack samples along a new first axis; a batch of tuples is a list of stacked fields, of dicts a dict of them.
 
     Arrays keep their dtype; Python's ints become int64, its floats the default float dtype.
@@ -18,7 +19,7 @@ def default_batchify_fn(data: Sequence) -> object:
     return to_mxnp(stack_samples(data))
 
 
-def stack_samples(data: Sequence) -> object:
+def stack_samples(data: Sequence) -> Any:
     """As default_batchify_fn, but arrays that are NumPy's stay so: what a worker process computes and sends."""
     if not len(data):
         raise MXNetValueError("batchify: there are no samples to stack")
@@ -48,7 +49,7 @@ def stack_samples(data: Sequence) -> object:
     return array.astype(_default_float()) if untyped else array
 
 
-def to_mxnp(batch: object) -> object:
+def to_mxnp(batch: Any) -> Any:
     """NumPy arrays in `batch` (lists, tuples and dicts are entered) as mxnp arrays of the same dtype."""
     if isinstance(batch, onp.ndarray):
         from mxnp import np
@@ -71,7 +72,8 @@ class Stack:
     def __init__(self, use_shared_mem: bool = False):
         self._use_shared_mem = use_shared_mem
 
-    def __call__(self, data: Sequence) -> object:
+    def __call__(self, data: Sequence) -> Any:
+        """The stacked batch of `data`."""
         if is_mxnp(data[0]):
             return default_batchify_fn(data)
         arrays = [onp.asarray(item) for item in data]
@@ -88,14 +90,20 @@ class Pad:
     [[1, 2], [3, -1]]
     """
 
-    def __init__(self, val: float | None = None, dtype: object = None, round_to: int | None = None,
-                 use_shared_mem: bool = False):
+    def __init__(
+        self,
+        val: float | None = None,
+        dtype: Any = None,
+        round_to: int | None = None,
+        use_shared_mem: bool = False,
+    ):
         self._pad_val = 0 if val is None else val
         self._dtype = dtype
         self._round_to = round_to
         self._use_shared_mem = use_shared_mem
 
-    def __call__(self, data: Sequence) -> object:
+    def __call__(self, data: Sequence) -> Any:
+        """The padded batch of `data`."""
         arrays = [item.asnumpy() if is_mxnp(item) else onp.asarray(item) for item in data]
         if len({array.ndim for array in arrays}) != 1:
             raise MXNetValueError(f"Pad: samples have different numbers of dimensions, {_shapes(arrays)}")
@@ -118,6 +126,7 @@ class Append:
         self._use_shared_mem = use_shared_mem
 
     def __call__(self, data: Sequence) -> list:
+        """The list of arrays."""
         arrays = [item.asnumpy() if is_mxnp(item) else onp.asarray(item) for item in data]
         return to_mxnp([onp.expand_dims(a, self._batch_axis) if self._expand else a for a in arrays])
 
@@ -134,9 +143,12 @@ class Group:
             raise MXNetValueError("Group: give the functions as arguments or as one list, not both")
         for i, each in enumerate(self._fn):
             if not callable(each):
-                raise MXNetTypeError(f"Group: function {i} is a {type(each).__name__}, which cannot be called")
+                raise MXNetTypeError(
+                    f"Group: function {i} is a {type(each).__name__}, which cannot be called"
+                )
 
     def __call__(self, data: Sequence) -> tuple:
+        """The batch of each field of `data`."""
         if len(data[0]) != len(self._fn):
             raise AssertionError(f"Group: {len(self._fn)} functions for samples of {len(data[0])} fields")
         return tuple(fn([sample[i] for sample in data]) for i, fn in enumerate(self._fn))
@@ -146,10 +158,11 @@ class AsList:
     """The samples as they are, in a list."""
 
     def __call__(self, data: Sequence) -> list:
+        """`data` as a list."""
         return list(data)
 
 
-def is_mxnp(value: object) -> bool:
+def is_mxnp(value: Any) -> bool:
     """Whether `value` is an mxnp array (told by its methods, so that nothing need be imported)."""
     return hasattr(value, "asnumpy") and hasattr(value, "attach_grad")
 

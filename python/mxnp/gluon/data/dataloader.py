@@ -6,6 +6,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as onp
 
@@ -41,7 +42,7 @@ class DataLoader:
 
     def __init__(
         self,
-        dataset: object,
+        dataset: Any,
         batch_size: int | None = None,
         shuffle: bool = False,
         sampler: Sampler | None = None,
@@ -61,7 +62,9 @@ class DataLoader:
         self._pin_device_id = pin_device_id
         self._thread_pool = thread_pool
         self._timeout = timeout
-        self._batch_sampler = _make_batch_sampler(dataset, batch_size, shuffle, sampler, last_batch, batch_sampler)
+        self._batch_sampler = _make_batch_sampler(
+            dataset, batch_size, shuffle, sampler, last_batch, batch_sampler
+        )
         self._num_workers = max(int(num_workers), 0)
         self._prefetch = max(0, 2 * self._num_workers if prefetch is None else int(prefetch))
         self._batchify_fn = default_batchify_fn if batchify_fn is None else batchify_fn
@@ -149,12 +152,12 @@ class DataLoader:
 class _Fetch:
     """Computes one batch. Sent to each worker once, with the dataset."""
 
-    def __init__(self, dataset: object, batchify_fn: Callable):
+    def __init__(self, dataset: Any, batchify_fn: Callable):
         self._dataset = dataset
         self._default = batchify_fn is default_batchify_fn
         self._batchify_fn = stack_samples if self._default else batchify_fn
 
-    def __call__(self, number: int, indices: list, seeds: EpochSeeds, exclusive: bool = True) -> object:
+    def __call__(self, number: int, indices: list, seeds: EpochSeeds, exclusive: bool = True) -> Any:
         """The samples of batch `number` made into a batch.
 
         With `exclusive` nothing else runs in this process meanwhile, so that Python's and NumPy's generators can be
@@ -170,7 +173,7 @@ class _Fetch:
         with batch_generators(seeds, number):
             return self._batchify_fn(self._samples(number, indices, seeds, plain))
 
-    def finish(self, batch: object) -> object:
+    def finish(self, batch: Any) -> Any:
         """The part that is left for the loader's own process: arrays of the default batch function become mxnp's."""
         return to_mxnp(batch) if self._default else batch
 
@@ -183,7 +186,7 @@ class _Fetch:
 
 
 def _make_batch_sampler(
-    dataset: object,
+    dataset: Any,
     batch_size: int | None,
     shuffle: bool,
     sampler: Sampler | None,
@@ -205,17 +208,19 @@ def _make_batch_sampler(
     return BatchSampler(sampler, batch_size, last_batch or "keep")
 
 
-def _length(sampler: object) -> int | None:
+def _length(sampler: Any) -> int | None:
     try:
         return len(sampler)
     except (TypeError, NotImplementedError):
         return None
 
 
-def _wait(future: object, timeout: float | None) -> object:
+def _wait(future: Any, timeout: float | None) -> Any:
     try:
         return future.result(timeout or None)
     except TimeoutError:
         if future.done():
             raise
-        raise WorkerTimeout(f"DataLoader: a thread did not deliver a batch within {timeout} seconds") from None
+        raise WorkerTimeout(
+            f"DataLoader: a thread did not deliver a batch within {timeout} seconds"
+        ) from None

@@ -7,6 +7,7 @@ at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as onp
 
@@ -18,13 +19,13 @@ from .sampler import Sampler
 class Dataset:
     """A collection of samples. Subclasses define `__getitem__(index)` and `__len__()`."""
 
-    def __getitem__(self, idx: int) -> object:
+    def __getitem__(self, idx: int) -> Any:
         raise NotImplementedError(f"{type(self).__name__} does not define __getitem__")
 
     def __len__(self) -> int:
         raise NotImplementedError(f"{type(self).__name__} does not define __len__")
 
-    def _take_batch(self, indices: list[int]) -> object | None:
+    def _take_batch(self, indices: list[int]) -> Any | None:
         """The samples at `indices` stacked, an array or a tuple of arrays, or None when samples must be asked singly.
 
         What it gives equals the default batch function's answer for the single samples.
@@ -52,7 +53,9 @@ class Dataset:
     def sample(self, sampler: Sampler) -> Dataset:
         """The samples at the indices that `sampler` gives now."""
         if not isinstance(sampler, Sampler):
-            raise MXNetTypeError(f"Invalid sampler type: {type(sampler)}. Expected gluon.data.Sampler instead.")
+            raise MXNetTypeError(
+                f"Invalid sampler type: {type(sampler)}. Expected gluon.data.Sampler instead."
+            )
         return _Subset(self, list(sampler))
 
     def transform(self, fn: Callable, lazy: bool = True) -> Dataset:
@@ -82,10 +85,10 @@ class SimpleDataset(Dataset):
     def __len__(self) -> int:
         return len(self._data)
 
-    def __getitem__(self, idx: int) -> object:
+    def __getitem__(self, idx: int) -> Any:
         return self._data[idx]
 
-    def _take_batch(self, indices: list[int]) -> object | None:
+    def _take_batch(self, indices: list[int]) -> Any | None:
         return self._data[indices] if is_array(self._data) else None
 
 
@@ -110,7 +113,7 @@ class ArrayDataset(Dataset):
         # One number per sample is a label: it is kept where reading one is cheap.
         self._data = [data.asnumpy() if _is_mxnp(data) and data.ndim == 1 else data for data in args]
 
-    def __getitem__(self, idx: int) -> object:
+    def __getitem__(self, idx: int) -> Any:
         if len(self._data) == 1:
             return self._data[0][idx]
         return tuple(data[idx] for data in self._data)
@@ -118,7 +121,7 @@ class ArrayDataset(Dataset):
     def __len__(self) -> int:
         return self._length
 
-    def _take_batch(self, indices: list[int]) -> object | None:
+    def _take_batch(self, indices: list[int]) -> Any | None:
         if not all(is_array(data) for data in self._data):
             return None
         rows = tuple(data[indices] for data in self._data)
@@ -135,10 +138,10 @@ class _Subset(Dataset):
     def __len__(self) -> int:
         return len(self._indices)
 
-    def __getitem__(self, idx: int) -> object:
+    def __getitem__(self, idx: int) -> Any:
         return self._dataset[self._indices[idx]]
 
-    def _take_batch(self, indices: list[int]) -> object | None:
+    def _take_batch(self, indices: list[int]) -> Any | None:
         return take_batch(self._dataset, [self._indices[i] for i in indices])
 
 
@@ -152,11 +155,11 @@ class _LazyTransformDataset(Dataset):
     def __len__(self) -> int:
         return len(self._dataset)
 
-    def __getitem__(self, idx: int) -> object:
+    def __getitem__(self, idx: int) -> Any:
         item = self._dataset[idx]
         return self._fn(*item) if isinstance(item, tuple) else self._fn(item)
 
-    def _take_batch(self, indices: list[int]) -> object | None:
+    def _take_batch(self, indices: list[int]) -> Any | None:
         # A transform that treats every sample alike may say so and take them all at once (see vision.transforms).
         whole = getattr(self._fn, "_for_batch", None)
         rows = take_batch(self._dataset, indices) if whole is not None else None
@@ -171,10 +174,10 @@ class _TransformFirst:
     def __init__(self, fn: Callable):
         self._fn = fn
 
-    def __call__(self, x: object, *rest: object) -> object:
+    def __call__(self, x: Any, *rest: Any) -> Any:
         return (self._fn(x), *rest) if rest else self._fn(x)
 
-    def _for_batch(self, x: object, *rest: object) -> object | None:
+    def _for_batch(self, x: Any, *rest: Any) -> Any | None:
         whole = getattr(self._fn, "_for_batch", None)
         first = whole(x) if whole is not None else None
         if first is None:
@@ -182,16 +185,16 @@ class _TransformFirst:
         return (first, *rest) if rest else first
 
 
-def take_batch(dataset: object, indices: list[int]) -> object | None:
+def take_batch(dataset: Any, indices: list[int]) -> Any | None:
     """`dataset._take_batch(indices)` where there is one, for datasets that are not a Dataset too."""
     take = getattr(dataset, "_take_batch", None)
     return take(indices) if take is not None else None
 
 
-def is_array(data: object) -> bool:
+def is_array(data: Any) -> bool:
     """Whether `data` can be indexed with a list of row numbers at once."""
     return (type(data) is onp.ndarray and data.ndim > 0 and data.dtype.kind in "biuf") or _is_mxnp(data)
 
 
-def _is_mxnp(data: object) -> bool:
+def _is_mxnp(data: Any) -> bool:
     return hasattr(data, "asnumpy") and hasattr(data, "attach_grad")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from mxnp.error import MXNetValueError
 
@@ -60,7 +61,7 @@ class RandomSampler(Sampler):
 class FilterSampler(Sampler):
     """The indices of the samples of `dataset` for which `fn(sample)` is true, found once at construction."""
 
-    def __init__(self, fn: Callable[[object], bool], dataset: object):
+    def __init__(self, fn: Callable[[object], bool], dataset: Any):
         self._fn = fn
         self._dataset = dataset
         self._indices = [i for i in range(len(dataset)) if fn(dataset[i])]
@@ -83,7 +84,9 @@ class IntervalSampler(Sampler):
         self._length = _count("IntervalSampler", "length", length)
         self._interval = interval
         if not 1 <= interval <= length:
-            raise MXNetValueError(f"IntervalSampler: interval {interval} is not between 1 and the length {length}")
+            raise MXNetValueError(
+                f"IntervalSampler: interval {interval} is not between 1 and the length {length}"
+            )
         self._rollover = rollover
 
     def __iter__(self) -> Iterator[int]:
@@ -91,7 +94,7 @@ class IntervalSampler(Sampler):
             yield from range(start, self._length, self._interval)
 
     def __len__(self) -> int:
-        return self._length if self._rollover else -(-self._length // self._interval)
+        return self._length if self._rollover else (self._length + self._interval - 1) // self._interval
 
 
 class BatchSampler(Sampler):
@@ -106,7 +109,9 @@ class BatchSampler(Sampler):
 
     def __init__(self, sampler: Sampler, batch_size: int, last_batch: str = "keep"):
         if last_batch not in LAST_BATCH:
-            raise MXNetValueError(f"last_batch must be one of 'keep', 'discard', or 'rollover', but got {last_batch}")
+            raise MXNetValueError(
+                f"last_batch must be one of 'keep', 'discard', or 'rollover', but got {last_batch}"
+            )
         if batch_size < 1:
             raise MXNetValueError(f"BatchSampler: batch_size must be at least 1, but got {batch_size}")
         self._sampler = sampler
@@ -131,7 +136,7 @@ class BatchSampler(Sampler):
     def __len__(self) -> int:
         total = len(self._sampler)
         if self._last_batch == "keep":
-            return -(-total // self._batch_size)
+            return (total + self._batch_size - 1) // self._batch_size
         if self._last_batch == "discard":
             return total // self._batch_size
         return (len(self._prev) + total) // self._batch_size

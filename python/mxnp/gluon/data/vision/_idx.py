@@ -11,6 +11,7 @@ import os
 import struct
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as onp
 
@@ -42,13 +43,17 @@ def read_idx(path: str | os.PathLike, ndim: int) -> onp.ndarray:
             with gzip.GzipFile(fileobj=raw) if packed else raw as stream:
                 return _parse(stream, path, ndim)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FormatError(f"{path}: cannot be decompressed: {error}\nhint: the file is truncated or damaged") from None
+        raise FormatError(
+            f"{path}: cannot be decompressed: {error}\nhint: the file is truncated or damaged"
+        ) from None
 
 
-def _parse(stream: object, path: str | os.PathLike, ndim: int) -> onp.ndarray:
+def _parse(stream: Any, path: str | os.PathLike, ndim: int) -> onp.ndarray:
     head = stream.read(4 + 4 * ndim)
     if len(head) != 4 + 4 * ndim or head[:4] != bytes([0, 0, UNSIGNED_BYTE, ndim]):
-        raise FormatError(f"{path}: at byte 0: expected an IDX file of bytes with {ndim} dimensions, got {head[:4]!r}")
+        raise FormatError(
+            f"{path}: at byte 0: expected an IDX file of bytes with {ndim} dimensions, got {head[:4]!r}"
+        )
     shape = struct.unpack(f">{ndim}I", head[4:])
     size = 1
     for length in shape:
@@ -61,5 +66,7 @@ def _parse(stream: object, path: str | os.PathLike, ndim: int) -> onp.ndarray:
         data += chunk
     if len(data) != size:
         found = f"{len(data)}" if len(data) < size else "more"
-        raise FormatError(f"{path}: at byte {len(head)}: the header says {shape}, {size} bytes, but there are {found}")
+        raise FormatError(
+            f"{path}: at byte {len(head)}: the header says {shape}, {size} bytes, but there are {found}"
+        )
     return onp.frombuffer(data, onp.uint8).reshape(shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as onp
 
@@ -32,12 +33,16 @@ class _Idx(Dataset):
     _name = ""
     _system: tuple[str, ...] = ()
 
-    def __init__(self, root: str | os.PathLike | None = None, train: bool = True, transform: Callable | None = None):
+    def __init__(
+        self, root: str | os.PathLike | None = None, train: bool = True, transform: Callable | None = None
+    ):
         self._train = train
         self._transform = transform
         usual = data_home() / "datasets" / self._name
         # MXNet's default, written out by a program, means the usual places too.
-        default = root is None or Path(root).expanduser() == Path("~/.mxnet/datasets").expanduser() / self._name
+        default = (
+            root is None or Path(root).expanduser() == Path("~/.mxnet/datasets").expanduser() / self._name
+        )
         self._folders = [usual, *map(Path, self._system)] if default else [Path(root).expanduser()]
         stem = "train" if train else "t10k"
         images, labels = self._locate(f"{stem}-images-idx3-ubyte"), self._locate(f"{stem}-labels-idx1-ubyte")
@@ -60,7 +65,7 @@ class _Idx(Dataset):
     def __len__(self) -> int:
         return len(self._label)
 
-    def __getitem__(self, idx: int | slice) -> object:
+    def __getitem__(self, idx: int | slice) -> Any:
         from mxnp import np
 
         image, label = np.array(self._data[idx], dtype="uint8"), self._label[idx]
@@ -123,7 +128,7 @@ class ImageFolderDataset(Dataset):
     def __len__(self) -> int:
         return len(self.items)
 
-    def __getitem__(self, idx: int) -> object:
+    def __getitem__(self, idx: int) -> Any:
         from mxnp import np
 
         path, label = self.items[idx]

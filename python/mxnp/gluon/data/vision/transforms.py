@@ -5,6 +5,8 @@ Each also has `_for_batch`, by which a loader may apply it to many samples in on
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as onp
 
 from mxnp.error import MXNetValueError
@@ -21,17 +23,19 @@ class _Chain:
         self._transforms = list(transforms)
         for i, transform in enumerate(self._transforms):
             if not callable(transform):
-                raise TypeError(f"Compose: transform {i} is a {type(transform).__name__}, which cannot be called")
+                raise TypeError(
+                    f"Compose: transform {i} is a {type(transform).__name__}, which cannot be called"
+                )
             if isinstance(transform, Block):
                 self.register_child(transform)
 
-    def forward(self, x: object, *args: object) -> object:
+    def forward(self, x: Any, *args: Any) -> Any:
         """Apply the transforms one after the other to `x`; further arguments are passed through."""
         for transform in self._transforms:
             x = transform(x)
         return (x, *args) if args else x
 
-    def _for_batch(self, x: object) -> object | None:
+    def _for_batch(self, x: Any) -> Any | None:
         for transform in self._transforms:
             whole = getattr(transform, "_for_batch", None)
             x = whole(x) if whole is not None else None
@@ -42,7 +46,7 @@ class _Chain:
     def __len__(self) -> int:
         return len(self._transforms)
 
-    def __getitem__(self, key: int) -> object:
+    def __getitem__(self, key: int) -> Any:
         return self._transforms[key]
 
 
@@ -65,27 +69,31 @@ class HybridCompose(_Chain, HybridBlock):
         self._set(transforms)
         for i, transform in enumerate(self._transforms):
             if not isinstance(transform, HybridBlock):
-                raise TypeError(f"HybridCompose: transform {i} is a {type(transform).__name__}, not a HybridBlock")
+                raise TypeError(
+                    f"HybridCompose: transform {i} is a {type(transform).__name__}, not a HybridBlock"
+                )
         self.hybridize()
 
 
 class _ImageTransform(HybridBlock):
     """A hybrid block that also takes NumPy arrays, which is what some data sets hold."""
 
-    def __call__(self, *args: object) -> object:
+    def __call__(self, *args: Any) -> Any:
         return super().__call__(*map(_as_mxnp, args))
 
 
 class ToTensor(_ImageTransform):
     """An image (height, width, channels) of 0 to 255 as float32 (channels, height, width) of 0 to 1; batches too."""
 
-    def forward(self, x: object) -> object:
+    def forward(self, x: Any) -> Any:
         """Move the channels first and divide by 255."""
         if x.ndim not in (3, 4):
-            raise MXNetValueError(f"ToTensor: expected (H, W, C) or (N, H, W, C), got an array of shape {x.shape}")
+            raise MXNetValueError(
+                f"ToTensor: expected (H, W, C) or (N, H, W, C), got an array of shape {x.shape}"
+            )
         return (x.astype("float32") / 255).transpose((2, 0, 1) if x.ndim == 3 else (0, 3, 1, 2))
 
-    def _for_batch(self, x: object) -> object | None:
+    def _for_batch(self, x: Any) -> Any | None:
         if x.ndim != 4:
             return None
         if isinstance(x, onp.ndarray):
@@ -105,12 +113,12 @@ class Normalize(_ImageTransform):
         self._mean = onp.asarray(mean, onp.float32).reshape(-1, 1, 1)
         self._std = onp.asarray(std, onp.float32).reshape(-1, 1, 1)
 
-    def forward(self, x: object) -> object:
+    def forward(self, x: Any) -> Any:
         """Normalize `x`."""
         self._check(x)
         return (x - _operand(self._mean, x.dtype)) / _operand(self._std, x.dtype)
 
-    def _for_batch(self, x: object) -> object | None:
+    def _for_batch(self, x: Any) -> Any | None:
         if x.ndim != 4:
             return None
         self._check(x)
@@ -118,7 +126,7 @@ class Normalize(_ImageTransform):
             return (x - self._mean) / self._std
         return self(x)
 
-    def _check(self, x: object) -> None:
+    def _check(self, x: Any) -> None:
         if x.ndim not in (3, 4) or not onp.issubdtype(x.dtype, onp.floating):
             raise MXNetValueError(
                 f"Normalize: expected a float image (C, H, W) or (N, C, H, W), got {x.dtype} of shape {x.shape}\n"
@@ -132,20 +140,20 @@ class Normalize(_ImageTransform):
 class Cast(_ImageTransform):
     """Convert to another dtype. Several arguments give a tuple."""
 
-    def __init__(self, dtype: object = "float32"):
+    def __init__(self, dtype: Any = "float32"):
         super().__init__()
         self._dtype = dtype
 
-    def forward(self, *args: object) -> object:
+    def forward(self, *args: Any) -> Any:
         """Each argument as an array of the dtype."""
         done = tuple(x.astype(self._dtype) for x in args)
         return done[0] if len(done) == 1 else done
 
-    def _for_batch(self, x: object) -> object:
+    def _for_batch(self, x: Any) -> Any:
         return self(x)
 
 
-def _operand(value: onp.ndarray, dtype: object) -> object:
+def _operand(value: onp.ndarray, dtype: Any) -> Any:
     """One number as a Python scalar; several as an array of the image's dtype, one for each channel."""
     if value.size == 1:
         return float(value.item())
@@ -154,7 +162,7 @@ def _operand(value: onp.ndarray, dtype: object) -> object:
     return np.array(value, dtype=dtype)
 
 
-def _as_mxnp(x: object) -> object:
+def _as_mxnp(x: Any) -> Any:
     if is_mxnp(x) or type(x).__name__ == "Symbol":
         return x
     from mxnp import np
