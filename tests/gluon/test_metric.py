@@ -246,7 +246,26 @@ def test_metrics_of_the_users_own():
 
 @pytest.mark.parametrize(
     "name",
-    ["acc", "accuracy", "ce", "cross-entropy", "composite", "f1", "fbeta", "loss", "mae", "mcc", "mse", "pcc", "pearsonr", "perplexity", "rmse", "top_k_acc", "top_k_accuracy", "torch"],
+    [
+        "acc",
+        "accuracy",
+        "ce",
+        "cross-entropy",
+        "composite",
+        "f1",
+        "fbeta",
+        "loss",
+        "mae",
+        "mcc",
+        "mse",
+        "pcc",
+        "pearsonr",
+        "perplexity",
+        "rmse",
+        "top_k_acc",
+        "top_k_accuracy",
+        "torch",
+    ],
 )
 def test_names(name):
     assert isinstance(metric.create(name), metric.EvalMetric)
