@@ -1,8 +1,9 @@
-"""`mxnp.gluon`: networks, layers and training."""
+"""`mxnp.gluon`: networks, layers, losses, data and training."""
 
-from . import nn, utils
+from . import data, loss, nn, utils
 from .block import Block, HybridBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, ParameterDict
+from .trainer import Trainer
 
 __all__ = [
     "Block",
@@ -11,6 +12,9 @@ __all__ = [
     "HybridBlock",
     "Parameter",
     "ParameterDict",
+    "Trainer",
+    "data",
+    "loss",
     "nn",
     "utils",
 ]
