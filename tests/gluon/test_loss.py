@@ -147,13 +147,25 @@ def test_shapes_that_do_not_fit(loss, inputs, text):
 # Cross-entropy of classes
 
 
-@pytest.mark.parametrize("bad", [4, -1, 100, 1e9])
+@pytest.mark.parametrize("bad", [4, -1, -4, 100, 1e9, math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("from_logits", [False, True])
 def test_labels_out_of_range_raise(bad, from_logits):
     loss = gloss.SoftmaxCELoss(from_logits=from_logits)
     with pytest.raises(IndexError) as raised:
         evaluate(loss, PRED, onp.array([0, bad, 1], "float32")).wait_to_read()
     assert isinstance(raised.value, MXNetError)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "float16", "float64"])
+def test_labels_of_any_dtype(dtype):
+    pred = onp.zeros((3, 300), "float32")
+    pred[:, 5] = 1
+    got = evaluate(gloss.SoftmaxCELoss(), pred, onp.array([5, 6, 5], dtype))
+    low = math.log(299 + math.e)
+    onp.testing.assert_allclose(got.asnumpy(), [low - 1, low, low - 1], rtol=1e-6)
+    if not dtype.startswith("u"):
+        with pytest.raises(IndexError):
+            evaluate(gloss.SoftmaxCELoss(), pred, onp.array([5, -1, 5], dtype)).wait_to_read()
 
 
 def test_labels_without_weight_may_be_anything():

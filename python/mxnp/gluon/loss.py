@@ -254,12 +254,17 @@ class SoftmaxCrossEntropyLoss(Loss):
         return self._finish(loss, sample_weight, factor=-1.0)
 
     def _class_numbers(self, pred: Any, label: Any, sample_weight: Any) -> Any:
-        """The labels in the predictions' shape with length 1 along `axis`; those without weight become 0."""
+        """The labels in the predictions' shape with length 1 along `axis`; those without weight become 0.
+
+        `pick` counts negative indices from the end and takes NaN for 0, so these become one past the end.
+        """
         axis = self._axis % pred.ndim
         label = _reshape_label(label, (*pred.shape[:axis], 1, *pred.shape[axis + 1 :]))
-        if sample_weight is None:
-            return label
-        return np.where(_fitting(sample_weight, label) != 0, label, np.zeros_like(label))
+        if sample_weight is not None:
+            label = np.where(_fitting(sample_weight, label) != 0, label, np.zeros_like(label))
+        if label.dtype.kind == "i":
+            label = label.astype("int64")  # narrower ones cannot hold every number of classes
+        return np.where(label >= 0, label, pred.shape[axis]) if label.dtype.kind in "if" else label
 
 
 SoftmaxCELoss = SoftmaxCrossEntropyLoss
