@@ -1,6 +1,6 @@
-"""`mxnp.gluon`: networks, layers, losses, data and training."""
+"""`mxnp.gluon`: networks, layers, losses, metrics, data and training."""
 
-from . import data, loss, nn, utils
+from . import data, loss, metric, nn, utils
 from .block import Block, HybridBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, ParameterDict
 from .trainer import Trainer
@@ -15,6 +15,7 @@ __all__ = [
     "Trainer",
     "data",
     "loss",
+    "metric",
     "nn",
     "utils",
 ]
