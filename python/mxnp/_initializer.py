@@ -24,6 +24,8 @@ class InitDesc(str):
     """
 
     __slots__ = ("attrs", "global_init")
+    attrs: dict[str, Any]
+    global_init: Initializer | None
 
     def __new__(
         cls, name: str, attrs: Mapping[str, Any] | None = None, global_init: Initializer | None = None

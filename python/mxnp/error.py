@@ -48,7 +48,8 @@ class MXNetAxisError(MXNetError, _NumpyAxisError):
     """
 
     def __init__(self, axis: int | str, ndim: int | None = None, msg_prefix: str | None = None) -> None:
-        _NumpyAxisError.__init__(self, axis, ndim, msg_prefix)
+        # NumPy's stub lists the two ways as overloads, which cannot be told apart here.
+        _NumpyAxisError.__init__(self, axis, ndim, msg_prefix)  # type: ignore[arg-type]
         self.args = (axis,) if ndim is None else (axis, ndim, msg_prefix)
 
     def __str__(self) -> str:

@@ -9,20 +9,21 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from numbers import Integral, Real
+from typing import Any
 
 from .error import MXNetNotImplementedError, MXNetTypeError, MXNetValueError
 
 __all__ = ["CosineScheduler", "FactorScheduler", "LRScheduler", "MultiFactorScheduler", "PolyScheduler"]
 
 
-def _require_number(owner: object, name: str, value: object) -> float:
-    if not isinstance(value, Real) or isinstance(value, bool):
+def _require_number(owner: object, name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise MXNetTypeError(f"{type(owner).__name__}: {name} must be a number, got {value!r}")
-    return value
+    return value  # type: ignore[return-value] # any Real works, and keeps its type
 
 
-def _require_count(owner: object, name: str, value: object, least: int) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool):
+def _require_count(owner: object, name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral):
         raise MXNetTypeError(f"{type(owner).__name__}: {name} must be an integer, got {value!r}")
     if value < least:
         raise MXNetValueError(f"{type(owner).__name__}: {name} must be at least {least}, got {value}")

@@ -50,7 +50,7 @@ class Loss(HybridBlock):
     length 1 may be left out.
     """
 
-    def __init__(self, weight: float | None, batch_axis: int, **kwargs: Any) -> None:
+    def __init__(self, weight: Any, batch_axis: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if weight is not None and not isinstance(weight, Real):
             raise MXNetTypeError(f"{type(self).__name__}: weight must be a number or None, got {weight!r}")
@@ -74,7 +74,9 @@ def _apply_weighting(*args: Any, weight: float | None = None, sample_weight: Any
     """`loss * sample_weight * weight`: (loss, weight, sample_weight), after a leading `F` in MXNet 1's way."""
     if not isinstance(args[0], np.ndarray):
         args = args[1:]
-    loss, weight, sample_weight = (*args, *(weight, sample_weight)[len(args) - 1 :])
+    loss = args[0]
+    weight = args[1] if len(args) > 1 else weight
+    sample_weight = args[2] if len(args) > 2 else sample_weight
     if sample_weight is not None:
         loss = loss * _fitting(sample_weight, loss)
     return loss if weight is None else loss * weight

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
 
 from mxnp.error import MXNetNotImplementedError, MXNetTypeError, MXNetValueError
 
 __all__ = ["KVStoreBase", "create"]
 
+_Class = TypeVar("_Class", bound="Callable[[], KVStoreBase]")
 _ELSEWHERE = ("dist", "horovod", "byteps", "nccl", "p3")
 
 
@@ -18,7 +20,7 @@ class KVStoreBase:
     """
 
     OPTIMIZER = "optimizer"
-    kv_registry: ClassVar[dict[str, type[KVStoreBase]]] = {}
+    kv_registry: ClassVar[dict[str, Callable[[], KVStoreBase]]] = {}
 
     def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
         """Make `value` the value of the new key, and copy it to every array of `out`."""
@@ -61,9 +63,9 @@ class KVStoreBase:
         return 1
 
     @staticmethod
-    def register(klass: type[KVStoreBase]) -> type[KVStoreBase]:
+    def register(klass: _Class) -> _Class:
         """Class decorator: make `create(name)` find the class under its lower-cased name."""
-        KVStoreBase.kv_registry[klass.__name__.lower()] = klass
+        KVStoreBase.kv_registry[getattr(klass, "__name__", "").lower()] = klass
         return klass
 
 

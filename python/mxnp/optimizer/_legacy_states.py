@@ -10,8 +10,6 @@ import io
 import pickle
 from typing import Any
 
-import numpy as np
-
 from mxnp._files.arrays import load_arrays
 from mxnp._files.legacy import LIST_MAGIC
 from mxnp.error import MXNetValueError
@@ -35,7 +33,8 @@ class _Array:
     def __setstate__(self, state: Any) -> None:
         self.handle = state.get("handle") if isinstance(state, dict) else None
 
-    def array(self) -> np.ndarray | None:
+    def array(self) -> Any:
+        """The values, or None for an array that was never made."""
         if self.handle is None:
             return None
         if not isinstance(self.handle, (bytes, bytearray)):

@@ -101,7 +101,7 @@ def _plain(obj: Any) -> dict[str, Any]:
     return {k: v for k, v in values if not k.startswith("_") and isinstance(v, _PLAIN)}
 
 
-def restore(optimizer: Any, described: dict[str, Any], name: str) -> None:
+def restore(optimizer: Any, described: Any, name: str) -> None:
     """Give `optimizer` the values and counts of `described`, which must be of its class."""
     if described.get("class") != type(optimizer).__name__:
         raise MXNetValueError(
@@ -112,7 +112,7 @@ def restore(optimizer: Any, described: dict[str, Any], name: str) -> None:
         counts = {int(d): {_index(i): int(n) for i, n in rows} for d, rows in described["counts"]}
         values = _checked(optimizer, described["values"])
         scheduler, saved = optimizer.lr_scheduler, described.get("scheduler")
-        same = saved is not None and saved[0] == type(scheduler).__name__
+        same = bool(saved) and saved[0] == type(scheduler).__name__
         schedule = _checked(scheduler, saved[1]) if same else {}
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise MXNetValueError(f"{name}: damaged optimizer states: {error}") from error

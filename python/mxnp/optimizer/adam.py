@@ -39,7 +39,7 @@ class _TwoMoments(Optimizer):
         self.beta2 = beta2
         self.epsilon = epsilon
 
-    def create_state(self, index: int, weight: Any) -> Any:
+    def create_state(self, index: Any, weight: Any) -> Any:
         """(m, v), zeros like the weight."""
         return (np.zeros_like(weight), np.zeros_like(weight))
 

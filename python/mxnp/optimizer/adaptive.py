@@ -31,7 +31,7 @@ class AdaGrad(Optimizer):
         super().__init__(learning_rate=learning_rate, use_fused_step=use_fused_step, **kwargs)
         self.epsilon = epsilon
 
-    def create_state(self, index: int, weight: Any) -> Any:
+    def create_state(self, index: Any, weight: Any) -> Any:
         """h, zeros like the weight."""
         return np.zeros_like(weight)
 
@@ -72,7 +72,7 @@ class RMSProp(Optimizer):
         self.centered = centered
         self.clip_weights = clip_weights
 
-    def create_state(self, index: int, weight: Any) -> Any:
+    def create_state(self, index: Any, weight: Any) -> Any:
         """n, or (n, a, d) when centered."""
         if not self.centered:
             return np.zeros_like(weight)
@@ -118,7 +118,7 @@ class AdaDelta(Optimizer):
         self.rho = rho
         self.epsilon = epsilon
 
-    def create_state(self, index: int, weight: Any) -> Any:
+    def create_state(self, index: Any, weight: Any) -> Any:
         """(n, d), zeros like the weight."""
         return (np.zeros_like(weight), np.zeros_like(weight))
 
@@ -156,7 +156,7 @@ class Ftrl(Optimizer):
         self.lamda1 = lamda1
         self.beta = beta
 
-    def create_state(self, index: int, weight: Any) -> Any:
+    def create_state(self, index: Any, weight: Any) -> Any:
         """(z, n), zeros like the weight."""
         return (np.zeros_like(weight), np.zeros_like(weight))
 
@@ -194,7 +194,7 @@ class FTML(Optimizer):
         self.beta2 = beta2
         self.epsilon = epsilon
 
-    def create_state(self, index: int, weight: Any) -> Any:
+    def create_state(self, index: Any, weight: Any) -> Any:
         """(d, v, z), zeros like the weight."""
         return tuple(np.zeros_like(weight) for _ in range(3))
 

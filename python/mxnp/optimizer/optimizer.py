@@ -88,11 +88,12 @@ class Optimizer:
         self.param_dict = param_dict if param_dict is not None else {}
 
     def _initial_rate(self, learning_rate: float | None) -> float:
-        scheduled = getattr(self.lr_scheduler, "base_lr", None)
+        scheduler: Any = self.lr_scheduler
+        scheduled = getattr(scheduler, "base_lr", None)
         if learning_rate is None:
             return self.default_learning_rate if scheduled is None else scheduled
         if scheduled is not None:
-            self.lr_scheduler.base_lr = learning_rate
+            scheduler.base_lr = learning_rate
         return learning_rate
 
     # Registry
@@ -132,11 +133,11 @@ class Optimizer:
 
     # States
 
-    def create_state(self, index: int, weight: Any) -> Any:
+    def create_state(self, index: Any, weight: Any) -> Any:
         """The state kept for one weight: None, an array, or a tuple of these."""
         return None
 
-    def create_state_multi_precision(self, index: int, weight: Any) -> Any:
+    def create_state_multi_precision(self, index: Any, weight: Any) -> Any:
         """`create_state`; for a half-precision weight under `multi_precision`, (float32 copy, its state)."""
         if self._keeps_master(weight):
             master = weight.astype("float32")

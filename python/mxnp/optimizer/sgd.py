@@ -48,7 +48,7 @@ class SGD(Optimizer):
         self.momentum = momentum
         self.lazy_update = lazy_update
 
-    def create_state(self, index: int, weight: Any) -> Any:
+    def create_state(self, index: Any, weight: Any) -> Any:
         """The momentum, where there is one."""
         return np.zeros_like(weight) if self.momentum != 0.0 else None
 
@@ -86,7 +86,7 @@ class NAG(Optimizer):
         )
         self.momentum = momentum
 
-    def create_state(self, index: int, weight: Any) -> Any:
+    def create_state(self, index: Any, weight: Any) -> Any:
         """The momentum, where there is one."""
         return np.zeros_like(weight) if self.momentum != 0.0 else None
 
@@ -121,7 +121,7 @@ class Signum(Optimizer):
         self.momentum = momentum
         self.wd_lh = wd_lh
 
-    def create_state(self, index: int, weight: Any) -> Any:
+    def create_state(self, index: Any, weight: Any) -> Any:
         """The momentum, where there is one."""
         return np.zeros_like(weight) if self.momentum != 0.0 else None
 
@@ -174,7 +174,7 @@ class DCASGD(Optimizer):
         self.momentum = momentum
         self.lamda = lamda
 
-    def create_state(self, index: int, weight: Any) -> Any:
+    def create_state(self, index: Any, weight: Any) -> Any:
         """(momentum or None, the weight at the last update)."""
         return (np.zeros_like(weight) if self.momentum != 0.0 else None, weight.copy())
 

@@ -73,9 +73,10 @@ class Fbeta(EvalMetric):
                 ]
             )
             width = max(counts.shape[1], self._counts.shape[1])
-            self._counts = sum(
+            grown, added = (
                 onp.pad(each, ((0, 0), (0, width - each.shape[1]))) for each in (self._counts, counts)
             )
+            self._counts = grown + added
             self.num_inst += len(truth)
 
     def _memberships(self, label: onp.ndarray, pred: onp.ndarray) -> tuple[onp.ndarray, onp.ndarray]:
