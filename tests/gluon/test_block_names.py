@@ -73,6 +73,12 @@ def test_params_get_registers_under_the_attribute_it_becomes():
     with pytest.raises(AssertionError, match=r"\(2, 3\)"):
         net.params.get("weight", shape=(5, 5))
 
+    other = Old(params=net.params)
+    assert list(other.collect_params()) == ["w", "c", "loose"]
+    for name, parameter in net.collect_params().items():
+        assert other.collect_params()[name] is parameter
+    assert other.w is other.params.get("weight") is net.w
+
 
 def test_params_argument_shares():
     a = nn.Dense(4, in_units=3)

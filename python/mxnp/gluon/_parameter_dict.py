@@ -70,20 +70,19 @@ class ParameterDict(dict[str, Parameter]):
         return parameter
 
     def _adopt(self, key: str, parameter: Parameter) -> Parameter:
-        """Register a block's attribute `key` and give back the parameter it should hold: a shared one if there is
-        and the attribute is new.
+        """Register a block's attribute and give back what it should hold: for a new `key`, a shared parameter.
 
         A parameter that `get` has just registered under its own name moves to the attribute's.
         """
-        shared = None if key in self else self._shared.get(key)
-        if shared is not None and shared is not parameter:
-            shared.shape = parameter.shape
-            parameter = shared
-        made = next((name for name, known in self._made.items() if known is parameter), key)
-        if made != key and made in self and self[made] is parameter and key not in self:
-            del self[made]
-        self[key] = parameter
-        return parameter
+        adopted = parameter if key in self else self._shared.get(key, parameter)
+        adopted.shape = parameter.shape
+        name = next((name for name, known in self._made.items() if known is parameter), None)
+        if name is not None:
+            self._made[name] = adopted
+            if key not in self and dict.get(self, name) is parameter:
+                del self[name]
+        self[key] = adopted
+        return adopted
 
     def _shared_below(self, child: str) -> dict[str, Parameter]:
         """What is to be shared with the child of that name."""
