@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 from .arrays import load_arrays, save_arrays
 
 
-def save(file: str | os.PathLike | BinaryIO, arr: Any) -> None:
+def save(file: str | os.PathLike | IO[bytes], arr: Any) -> None:
     """np.save: write one array as .npy; `.npy` is added to a file name without it, as NumPy does."""
     if isinstance(arr, (dict, list, tuple)):
         from mxnp import np
@@ -17,12 +17,12 @@ def save(file: str | os.PathLike | BinaryIO, arr: Any) -> None:
     save_arrays(_with_suffix(file, ".npy"), arr)
 
 
-def savez(file: str | os.PathLike | BinaryIO, *args: Any, **kwds: Any) -> None:
+def savez(file: str | os.PathLike | IO[bytes], *args: Any, **kwds: Any) -> None:
     """np.savez: write arrays as .npz under their keywords, or arr_0, ...; `.npz` is added where missing."""
     save_arrays(_with_suffix(file, ".npz"), _named(args, kwds))
 
 
-def load(file: str | os.PathLike | BinaryIO) -> Any:
+def load(file: str | os.PathLike | IO[bytes]) -> Any:
     """np.load and npx.load: the array, list or dict of arrays in `file`, each with its stored dtype.
 
     Reads what `save` and `savez` write, NumPy's files, MXNet 1.x and 2 parameter files and safetensors. A
@@ -34,12 +34,12 @@ def load(file: str | os.PathLike | BinaryIO) -> Any:
     return [_to_mxnp(array) for array in data] if isinstance(data, list) else _to_mxnp(data)
 
 
-def npx_save(file: str | os.PathLike | BinaryIO, arr: Any) -> None:
+def npx_save(file: str | os.PathLike | IO[bytes], arr: Any) -> None:
     """npx.save: write an array, a list or a dict of arrays to exactly `file`; `load` gives the same kind."""
     save_arrays(file, arr)
 
 
-def npx_savez(file: str | os.PathLike | BinaryIO, *args: Any, **kwds: Any) -> None:
+def npx_savez(file: str | os.PathLike | IO[bytes], *args: Any, **kwds: Any) -> None:
     """npx.savez: write arrays to exactly `file`, under their keywords or arr_0, arr_1, ..."""
     save_arrays(file, _named(args, kwds))
 
@@ -53,7 +53,7 @@ def _named(args: tuple, kwds: dict) -> dict:
     return named
 
 
-def _with_suffix(file: str | os.PathLike | BinaryIO, suffix: str) -> str | os.PathLike | BinaryIO:
+def _with_suffix(file: str | os.PathLike | IO[bytes], suffix: str) -> str | os.PathLike | IO[bytes]:
     if hasattr(file, "write"):
         return file
     path = os.fspath(file)

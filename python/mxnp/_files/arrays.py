@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from .convert import to_named, to_numpy
 from .source import open_source
 
 
-def save_arrays(file: str | os.PathLike | BinaryIO, arrays: Any) -> None:
+def save_arrays(file: str | os.PathLike | IO[bytes], arrays: Any) -> None:
     """Write one array as .npy, or a dict or list of arrays as .npz, atomically; the file's name is not
     changed.
 
@@ -28,23 +28,23 @@ def save_arrays(file: str | os.PathLike | BinaryIO, arrays: Any) -> None:
             npz.write_npz(stream, data, names)
 
 
-def save_legacy(file: str | os.PathLike | BinaryIO, arrays: Any) -> None:
+def save_legacy(file: str | os.PathLike | IO[bytes], arrays: Any) -> None:
     """Write a dict, list or single array in MXNet 1.x's binary format, which MXNet's `nd.load` reads."""
     data, names = to_named(arrays)
     with atomic_write(file) as stream:
         legacy.write_legacy(stream, data, names)
 
 
-def save_safetensors(file: str | os.PathLike | BinaryIO, arrays: dict) -> None:
+def save_safetensors(file: str | os.PathLike | IO[bytes], arrays: dict) -> None:
     """Write a dict of arrays as safetensors, atomically."""
     if not isinstance(arrays, dict):
         raise TypeError(f"save_safetensors: expected a dict of arrays, got {type(arrays).__name__}")
     data, names = to_named(arrays)
     with atomic_write(file) as stream:
-        safetensors.write_safetensors(stream, data, names)
+        safetensors.write_safetensors(stream, data, names or [])
 
 
-def load_arrays(file: str | os.PathLike | BinaryIO) -> dict[str, np.ndarray] | list[np.ndarray] | np.ndarray:
+def load_arrays(file: str | os.PathLike | IO[bytes]) -> dict[str, np.ndarray] | list[np.ndarray] | np.ndarray:
     """Read npz, npy, MXNet 1.x's list or safetensors, told apart by content.
 
     Returns a dict where the file names its arrays, a list where it does not, an array for .npy. Raises

@@ -7,11 +7,11 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import IO
 
 
 @contextlib.contextmanager
-def atomic_write(file: str | os.PathLike | BinaryIO) -> Iterator[BinaryIO]:
+def atomic_write(file: str | os.PathLike | IO[bytes]) -> Iterator[IO[bytes]]:
     """A binary stream for the new contents of `file`.
 
     The bytes go to a temporary file in the same folder, which takes the target's place when the block ends
@@ -25,7 +25,7 @@ def atomic_write(file: str | os.PathLike | BinaryIO) -> Iterator[BinaryIO]:
     >>> path.read_bytes()
     b'whole'
     """
-    if hasattr(file, "write"):
+    if not isinstance(file, (str, os.PathLike)):
         yield file
         return
     target = os.path.realpath(os.fspath(file))

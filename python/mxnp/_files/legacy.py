@@ -9,7 +9,7 @@ dtype flag, data.
 from __future__ import annotations
 
 import struct
-from typing import BinaryIO
+from typing import IO
 
 import numpy as np
 
@@ -125,7 +125,7 @@ def _read_shape(source: Source, magic: int, what: str) -> tuple[int, ...]:
     return shape
 
 
-def write_legacy(stream: BinaryIO, arrays: list[np.ndarray], names: list[str] | None) -> None:
+def write_legacy(stream: IO[bytes], arrays: list[np.ndarray], names: list[str] | None) -> None:
     """Write the list as V2, or wholly as V3 when V2 cannot express an array (no dimensions, or one of length
     0).
 

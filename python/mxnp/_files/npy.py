@@ -6,7 +6,7 @@ The format is described in the documentation of numpy.lib.format.
 from __future__ import annotations
 
 import ast
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ MAX_HEADER = 10_000
 MAX_DIMS = 64
 
 
-def write_npy(stream: BinaryIO, array: np.ndarray) -> None:
+def write_npy(stream: IO[bytes], array: np.ndarray) -> None:
     """Write `array` in C order; bfloat16 is stored as two-byte void elements, as np.save does."""
     np.lib.format.write_array(stream, np.asarray(array, order="C"), version=(1, 0), allow_pickle=False)
 

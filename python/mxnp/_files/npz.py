@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zipfile
 import zlib
-from typing import BinaryIO
+from typing import IO
 
 import numpy as np
 
@@ -22,7 +22,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 ZIP64_LIMIT = 2**31 - 1
 
 
-def write_npz(stream: BinaryIO, arrays: list[np.ndarray], names: list[str] | None) -> None:
+def write_npz(stream: IO[bytes], arrays: list[np.ndarray], names: list[str] | None) -> None:
     """Write stored entries `<name>.npy`; without names they are arr_0, arr_1, ... and load as a list."""
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         if names is None:
@@ -99,7 +99,7 @@ def _read_entry(source: Source, archive: zipfile.ZipFile, info: zipfile.ZipInfo,
 class _Entry(Source):
     """A Source over one entry: offsets count inside the entry, whose size the directory states."""
 
-    def __init__(self, stream: BinaryIO, name: str, size: int):
+    def __init__(self, stream: IO[bytes], name: str, size: int):
         self.stream, self.name, self.size = stream, name, size
 
 

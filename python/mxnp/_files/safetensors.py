@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
@@ -35,7 +35,7 @@ MAX_HEADER = 100_000_000
 MAX_DIMS = 64
 
 
-def write_safetensors(stream: BinaryIO, arrays: list[np.ndarray], names: list[str]) -> None:
+def write_safetensors(stream: IO[bytes], arrays: list[np.ndarray], names: list[str]) -> None:
     """Write named arrays; the header is padded with spaces so that the data starts at a multiple of 8."""
     header, start = {}, 0
     for name, array in zip(names, arrays, strict=True):

@@ -9,7 +9,7 @@ import contextlib
 import io
 import os
 from collections.abc import Iterator
-from typing import BinaryIO, NoReturn
+from typing import IO, NoReturn
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class Source:
     Offsets in errors count from the start of the file.
     """
 
-    def __init__(self, stream: BinaryIO, name: str):
+    def __init__(self, stream: IO[bytes], name: str):
         self.stream = stream
         self.name = name
         start = stream.tell()
@@ -91,19 +91,19 @@ def element_count(shape: tuple[int, ...]) -> int:
 
 def fill(source: Source, out: np.ndarray, what: str) -> None:
     """Read exactly the bytes of a C-contiguous `out` into it."""
-    view = memoryview(out.reshape(-1).view(np.uint8)) if out.size else memoryview(b"")
+    view = out.reshape(-1).view(np.uint8).data if out.size else memoryview(b"")
     done = 0
     while done < len(view):
-        got = source.stream.readinto(view[done:])
+        got = source.stream.readinto(view[done:])  # type: ignore[attr-defined] # typing lacks it
         if not got:
             source.fail(f"{what} needs {len(view)} bytes, but the file ended after {done}")
         done += got
 
 
 @contextlib.contextmanager
-def open_source(file: str | os.PathLike | BinaryIO) -> Iterator[Source]:
+def open_source(file: str | os.PathLike | IO[bytes]) -> Iterator[Source]:
     """Open a path, or use a seekable binary file object from where it stands (it is left open)."""
-    if hasattr(file, "read"):
+    if not isinstance(file, (str, os.PathLike)):
         yield Source(file, str(getattr(file, "name", file)))
         return
     with open(file, "rb") as stream:

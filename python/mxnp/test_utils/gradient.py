@@ -32,7 +32,7 @@ def check_numeric_gradient(
     """
     from mxnp import autograd, np
 
-    names = list(location) if isinstance(location, dict) else list(range(len(location)))
+    names: list[Any] = list(location) if isinstance(location, dict) else list(range(len(location)))
     given = [location[name] for name in names]
     dtype = onp.dtype(dtype or getattr(given[0], "dtype", onp.float32))
     points = [onp.array(x.asnumpy() if hasattr(x, "asnumpy") else x, dtype) for x in given]

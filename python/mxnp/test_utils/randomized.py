@@ -34,14 +34,14 @@ def rand_shape_nd(num_dim: int, dim: int = 10, allow_zero_size: bool = False) ->
 
 def rand_shape_2d(dim0: int = 10, dim1: int = 10, allow_zero_size: bool = False) -> tuple[int, int]:
     """A shape of two lengths up to dim0 and dim1."""
-    return tuple(rand_shape_nd(1, dim, allow_zero_size)[0] for dim in (dim0, dim1))
+    return rand_shape_nd(1, dim0, allow_zero_size)[0], rand_shape_nd(1, dim1, allow_zero_size)[0]
 
 
 def rand_shape_3d(
     dim0: int = 10, dim1: int = 10, dim2: int = 10, allow_zero_size: bool = False
 ) -> tuple[int, int, int]:
     """A shape of three lengths up to dim0, dim1 and dim2."""
-    return tuple(rand_shape_nd(1, dim, allow_zero_size)[0] for dim in (dim0, dim1, dim2))
+    return (*rand_shape_2d(dim0, dim1, allow_zero_size), rand_shape_nd(1, dim2, allow_zero_size)[0])
 
 
 def rand_coord_2d(x_low: int, x_high: int, y_low: int, y_high: int) -> tuple[int, int]:

@@ -65,7 +65,7 @@ def receive(sock: socket.socket) -> list:
 
 
 def _receive_exactly(sock: socket.socket, size: int) -> memoryview:
-    view = memoryview(onp.empty(size, onp.uint8))
+    view = onp.empty(size, onp.uint8).data
     done = 0
     while done < size:
         got = sock.recv_into(view[done:])

@@ -47,7 +47,7 @@ class WorkerPool:
         self._lock = threading.RLock()
         self._tickets = itertools.count()
         self._live: set[int] = set()
-        self._ready: dict[tuple[int, int], object] = {}
+        self._ready: dict[tuple[int, int], tuple[bool, Any]] = {}
         self._workers: list[tuple[multiprocessing.Process, socket.socket]] = []
         context = multiprocessing.get_context()
         try:
@@ -158,7 +158,7 @@ class WorkerPool:
         )
 
 
-def _start(context: multiprocessing.context.BaseContext, fetch: Callable, number: int) -> tuple:
+def _start(context: Any, fetch: Callable, number: int) -> tuple:
     with _starting:
         mine, theirs = socket.socketpair()
         _parent_ends.add(mine)

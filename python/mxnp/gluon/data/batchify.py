@@ -113,7 +113,8 @@ class Pad:
         dtype = self._dtype or onp.result_type(*arrays)
         out = onp.full([len(arrays), *shape], self._pad_val, dtype)
         for i, array in enumerate(arrays):
-            out[(i, *(slice(length) for length in array.shape))] = array
+            where: tuple[Any, ...] = (i, *(slice(length) for length in array.shape))
+            out[where] = array
         return to_mxnp(out)
 
 

@@ -6,6 +6,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as onp
@@ -100,7 +101,9 @@ class DataLoader:
         stuck = False
         try:
             yield from self._iterate_ahead(
-                lambda number, task: futures.__setitem__(number, executor.submit(self._fetch, *task, False)),
+                lambda number, task: futures.__setitem__(
+                    number, executor.submit(partial(self._fetch, *task, exclusive=False))
+                ),
                 lambda number: _wait(futures.pop(number), self._timeout),
             )
         except WorkerTimeout:

@@ -79,7 +79,7 @@ class Dataset:
 class SimpleDataset(Dataset):
     """Samples from a list, an array, or anything with a length and items."""
 
-    def __init__(self, data: Sequence):
+    def __init__(self, data: Any):
         self._data = data
 
     def __len__(self) -> int:
@@ -100,7 +100,7 @@ class ArrayDataset(Dataset):
     (array([1., 1.], dtype=float32), 8)
     """
 
-    def __init__(self, *args: Sequence):
+    def __init__(self, *args: Any):
         if not args:
             raise AssertionError("ArrayDataset: at least one array is needed")
         self._length = len(args[0])
@@ -162,7 +162,9 @@ class _LazyTransformDataset(Dataset):
     def _take_batch(self, indices: list[int]) -> Any | None:
         # A transform that treats every sample alike may say so and take them all at once (see vision.transforms).
         whole = getattr(self._fn, "_for_batch", None)
-        rows = take_batch(self._dataset, indices) if whole is not None else None
+        if whole is None:
+            return None
+        rows = take_batch(self._dataset, indices)
         if rows is None:
             return None
         return whole(*rows) if isinstance(rows, tuple) else whole(rows)

@@ -43,7 +43,7 @@ class _Idx(Dataset):
         default = (
             root is None or Path(root).expanduser() == Path("~/.mxnet/datasets").expanduser() / self._name
         )
-        self._folders = [usual, *map(Path, self._system)] if default else [Path(root).expanduser()]
+        self._folders = [usual, *map(Path, self._system)] if default else [Path(root or "").expanduser()]
         stem = "train" if train else "t10k"
         images, labels = self._locate(f"{stem}-images-idx3-ubyte"), self._locate(f"{stem}-labels-idx1-ubyte")
         data, label = read_idx(images, 3), read_idx(labels, 1)

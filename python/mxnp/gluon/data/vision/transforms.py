@@ -16,7 +16,7 @@ from mxnp.gluon.data.batchify import is_mxnp
 __all__ = ["Cast", "Compose", "HybridCompose", "Normalize", "ToTensor"]
 
 
-class _Chain:
+class _Chain(Block):
     """What Compose and HybridCompose share: transforms in order."""
 
     def _set(self, transforms: list) -> None:
@@ -50,7 +50,7 @@ class _Chain:
         return self._transforms[key]
 
 
-class Compose(_Chain, Block):
+class Compose(_Chain):
     """Apply several transforms (blocks or functions) in order.
 
     >>> augment = Compose([ToTensor(), Normalize(0.5, 0.5)])
