@@ -110,7 +110,7 @@ def test_lars_leaves_biases_alone():
 
 
 def test_zero_norms_do_not_make_nan():
-    for name in ("lamb", "lars"):
+    for name in ("lamb", "lans", "lars"):
         opt = optimizer.create(name)
         weight = np.zeros(3)
         opt.update(0, weight, np.zeros(3), opt.create_state(0, weight))

@@ -1,6 +1,6 @@
 """Optimizers: update rules for weights, their states, and `create` to find one by name."""
 
-from .adam import LAMB, AdaBelief, Adam, Adamax, AdamW, Nadam
+from .adam import LAMB, LANS, AdaBelief, Adam, Adamax, AdamW, Nadam
 from .adaptive import FTML, AdaDelta, AdaGrad, Ftrl, RMSProp
 from .optimizer import Optimizer, create, register
 from .sgd import DCASGD, LARS, NAG, SGD, SGLD, Signum
@@ -10,6 +10,7 @@ __all__ = [
     "DCASGD",
     "FTML",
     "LAMB",
+    "LANS",
     "LARS",
     "NAG",
     "SGD",

@@ -1,4 +1,4 @@
-"""Adam and the optimizers built on its two moments: AdamW, Adamax, Nadam, AdaBelief, LAMB.
+"""Adam and the optimizers built on its two moments: AdamW, Adamax, Nadam, AdaBelief, LAMB, LANS.
 
 In each formula t counts the updates of the weight from 1, and g is the gradient rescaled, clipped and, unless
 said otherwise, with wd * weight added.
@@ -15,7 +15,7 @@ from mxnp.error import MXNetValueError
 from .optimizer import Optimizer, register
 from .sgd import norm
 
-__all__ = ["LAMB", "AdaBelief", "Adam", "AdamW", "Adamax", "Nadam"]
+__all__ = ["LAMB", "LANS", "AdaBelief", "Adam", "AdamW", "Adamax", "Nadam"]
 
 
 class _TwoMoments(Optimizer):
@@ -255,10 +255,59 @@ class LAMB(_TwoMoments):
             t = self._count(index)
             mean, variance = mean / (1.0 - self.beta1**t), variance / (1.0 - self.beta2**t)
         direction = mean / (np.sqrt(variance) + self.epsilon) + wd * weight
-        w_norm, u_norm = norm(weight), norm(direction)
-        if self.lower_bound is not None:
-            w_norm = np.maximum(w_norm, self.lower_bound)
-        if self.upper_bound is not None:
-            w_norm = np.minimum(w_norm, self.upper_bound)
-        ratio = np.where(w_norm * u_norm > 0, w_norm / u_norm, 1.0).astype(weight.dtype)
-        weight -= lr * ratio * direction
+        w_norm = _bounded(norm(weight), self.lower_bound, self.upper_bound)
+        weight -= lr * _scaled_to(w_norm, direction)
+
+
+@register
+class LANS(_TwoMoments):
+    """LAMB with the gradient scaled to norm 1 and a Nesterov-like step (Zheng et al., 2020).
+
+    u and w are LAMB's directions with m' and with g in the numerator, each scaled to the weight's norm;
+    weight -= lr * (beta1 * u + (1 - beta1) * w).
+    """
+
+    def __init__(
+        self,
+        learning_rate: float | None = None,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-6,
+        lower_bound: float | None = None,
+        upper_bound: float | None = None,
+        aggregate_num: int = 4,
+        use_fused_step: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            learning_rate, beta1, beta2, epsilon, use_fused_step, aggregate_num=aggregate_num, **kwargs
+        )
+        self.lower_bound = lower_bound
+        self.upper_bound = upper_bound
+
+    def _apply(self, index: int, weight: Any, grad: Any, state: Any, lr: float, wd: float) -> None:
+        mean, variance = state
+        grad = self._rescaled(grad)
+        size = norm(grad)
+        grad = self._clip(grad / np.where(size > 0, size, 1.0).astype(grad.dtype))
+        self._average(mean, grad, self.beta1)
+        self._average(variance, np.square(grad), self.beta2)
+        t = self._count(index)
+        root = np.sqrt(variance / (1.0 - self.beta2**t)) + self.epsilon
+        w_norm = _bounded(norm(weight), self.lower_bound, self.upper_bound)
+        ahead = _scaled_to(w_norm, grad / root + wd * weight)
+        weight -= lr * (
+            self.beta1 * _scaled_to(w_norm, mean / (1.0 - self.beta1**t) / root + wd * weight)
+            + (1.0 - self.beta1) * ahead
+        )
+
+
+def _bounded(size: Any, lower: float | None, upper: float | None) -> Any:
+    size = size if lower is None else np.maximum(size, lower)
+    return size if upper is None else np.minimum(size, upper)
+
+
+def _scaled_to(size: Any, direction: Any) -> Any:
+    """The direction with the norm `size`, or as it is where either norm is 0."""
+    own = norm(direction)
+    return np.where(size * own > 0, size / own, 1.0).astype(direction.dtype) * direction
