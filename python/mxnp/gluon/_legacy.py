@@ -21,7 +21,10 @@ class _Operators:
         for space in (npx, np):
             if hasattr(space, name):
                 return getattr(space, name)
-        raise AttributeError(f"F has no operator '{name}': neither npx nor np has it")
+        raise AttributeError(
+            f"F has no operator '{name}': neither npx nor np has it\n"
+            "hint: 1.x's own names (FullyConnected) are np's and npx's today (F.npx.fully_connected)"
+        )
 
     def __repr__(self) -> str:
         return "<operators of mxnp: npx, np>"
