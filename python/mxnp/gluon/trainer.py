@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mxnp import kvstore as kv
+from mxnp._core import is_fresh_grad, set_fresh_grad
 from mxnp._files.atomic import atomic_write
 from mxnp.error import MXNetValueError, MXNetZeroDivisionError
 from mxnp.optimizer import Optimizer, Updater, create, get_updater
@@ -130,7 +131,7 @@ class Trainer:
         chosen = []
         replicas = {i: self._params[i].list_data() for i in self._trained()}
         for i, arrays in replicas.items():
-            stale = [data for data in arrays if not data._fresh_grad]
+            stale = [data for data in arrays if not is_fresh_grad(data)]
             if not stale:
                 chosen.append(i)
             elif not ignore_stale_grad:
@@ -161,7 +162,7 @@ class Trainer:
                 updater(chosen, gradients, weights)
         for i in chosen:
             for data in self._params[i].list_data():
-                data._fresh_grad = False
+                set_fresh_grad(data, False)
 
     def _update_in_store(self, chosen: list[int]) -> None:
         for i in chosen:
