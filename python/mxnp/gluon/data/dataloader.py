@@ -6,7 +6,6 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any
 
 import numpy as onp
@@ -101,9 +100,7 @@ class DataLoader:
         stuck = False
         try:
             yield from self._iterate_ahead(
-                lambda number, task: futures.__setitem__(
-                    number, executor.submit(partial(self._fetch, *task, exclusive=False))
-                ),
+                lambda number, task: futures.__setitem__(number, executor.submit(self._fetch.shared, *task)),
                 lambda number: _wait(futures.pop(number), self._timeout),
             )
         except WorkerTimeout:
@@ -160,32 +157,41 @@ class _Fetch:
         self._default = batchify_fn is default_batchify_fn
         self._batchify_fn = stack_samples if self._default else batchify_fn
 
-    def __call__(self, number: int, indices: list, seeds: EpochSeeds, exclusive: bool = True) -> Any:
-        """The samples of batch `number` made into a batch.
-
-        With `exclusive` nothing else runs in this process meanwhile, so that Python's and NumPy's generators can be
-        set for the batch.
-        """
-        plain = all(isinstance(index, (int, onp.integer)) for index in indices)
-        if self._default and plain and indices:
-            rows = take_batch(self._dataset, indices)
-            if rows is not None:
-                return list(rows) if isinstance(rows, tuple) else rows
-        if not exclusive:
-            return self._batchify_fn(self._samples(number, indices, seeds, plain))
+    def __call__(self, number: int, indices: list, seeds: EpochSeeds) -> Any:
+        """The samples of batch `number` made into a batch, where nothing else runs in this process meanwhile."""
+        rows = self._rows(indices)
+        if rows is not None:
+            return rows
         with batch_generators(seeds, number):
-            return self._batchify_fn(self._samples(number, indices, seeds, plain))
+            return self._batchify_fn(self._samples(number, indices, seeds))
+
+    def shared(self, number: int, indices: list, seeds: EpochSeeds) -> Any:
+        """The same where other threads run, so that Python's and NumPy's global generators are left alone."""
+        rows = self._rows(indices)
+        return self._batchify_fn(self._samples(number, indices, seeds)) if rows is None else rows
 
     def finish(self, batch: Any) -> Any:
         """The part that is left for the loader's own process: arrays of the default batch function become mxnp's."""
         return to_mxnp(batch) if self._default else batch
 
-    def _samples(self, number: int, indices: list, seeds: EpochSeeds, plain: bool) -> list:
+    def _rows(self, indices: list) -> Any | None:
+        """The whole batch at once, where the dataset can give it."""
+        if not (self._default and indices and _are_integers(indices)):
+            return None
+        rows = take_batch(self._dataset, indices)
+        return list(rows) if isinstance(rows, tuple) else rows
+
+    def _samples(self, number: int, indices: list, seeds: EpochSeeds) -> list:
+        plain = _are_integers(indices)
         samples = []
         for position, index in enumerate(indices):
             with sample_generator(seeds, int(index) if plain else mix(number, position)):
                 samples.append(self._dataset[index])
         return samples
+
+
+def _are_integers(indices: list) -> bool:
+    return all(isinstance(index, (int, onp.integer)) for index in indices)
 
 
 def _make_batch_sampler(
