@@ -111,15 +111,6 @@ impl Node {
         matches!(self.kind, Kind::Leaf)
     }
 
-    /// The name that errors give it.
-    pub fn name(&self) -> &'static str {
-        match &self.kind {
-            Kind::Leaf => "variable",
-            Kind::Call { op, .. } => op.name,
-            Kind::Custom(_) => "Function",
-        }
-    }
-
     /// Sets where the gradient of output `out` goes.
     pub fn set_slot(&self, out: usize, slot: Option<Slot>) {
         let mut slots = self.slots.lock();
