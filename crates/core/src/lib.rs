@@ -15,6 +15,7 @@ pub mod rules;
 pub mod scalar;
 pub mod shape;
 pub mod simd;
+pub mod storage;
 pub mod view;
 
 pub use dtype::{Bool, DType, Element};
