@@ -157,6 +157,15 @@ def test_scheduler_is_called_with_1_2_3():
     assert seen == [1, 2, 3]
 
 
+@pytest.mark.parametrize("rate", [onp.float64(0.5), onp.float32(0.5), onp.array(0.5)], ids=type)
+def test_numpy_rates_do_not_widen_the_arithmetic(rate):
+    opt = optimizer.SGD(lr_scheduler=lambda n: rate, wd=onp.float64(0.5))
+    assert [type(each) for each in opt._get_lrs([0]) + opt._get_wds([0])] == [float, float]
+    weight = np.array([1.0])
+    opt.update(0, weight, np.array([1.5]), None)
+    assert (weight.tolist(), weight.dtype) == ([0.0], onp.float32)
+
+
 def test_base_lr_stands_unless_a_rate_is_given():
     schedule = lr_scheduler.FactorScheduler(1, 0.5, base_lr=1.0)
     assert optimizer.SGD(lr_scheduler=schedule).learning_rate == 1.0

@@ -54,6 +54,13 @@ def test_hyperparameters_come_back_but_not_the_rescaling():
     assert got.rescale_grad == 0.5
 
 
+def test_numpy_scalars_as_hyperparameters_come_back():
+    opt = optimizer.SGD(learning_rate=onp.float32(0.5), momentum=onp.float64(0.75), wd=onp.int64(2))
+    other = optimizer.SGD(learning_rate=onp.float32(0.25))
+    optimizer.Updater(other).set_states(optimizer.Updater(opt).get_states(dump_optimizer=True))
+    assert (other.lr, other.momentum, other.wd) == (0.5, 0.75, 2)
+
+
 def test_counts_of_each_device_come_back():
     opt = optimizer.Adam()
     opt._update_count([0, 1])

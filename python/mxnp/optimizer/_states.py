@@ -97,8 +97,9 @@ def describe(optimizer: Any) -> dict[str, Any]:
 
 
 def _plain(obj: Any) -> dict[str, Any]:
-    values = getattr(obj, "__dict__", {}).items()
-    return {k: v for k, v in values if not k.startswith("_") and isinstance(v, _PLAIN)}
+    values = {k: v for k, v in getattr(obj, "__dict__", {}).items() if not k.startswith("_")}
+    plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in values.items()}
+    return {k: v for k, v in plain.items() if isinstance(v, _PLAIN)}
 
 
 def restore(optimizer: Any, described: Any, name: str) -> None:

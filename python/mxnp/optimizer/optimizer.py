@@ -257,14 +257,16 @@ class Optimizer:
             self.num_update = max(self.num_update, count)
 
     def _get_lrs(self, indices: list[int]) -> list[float]:
-        lr = self.learning_rate
+        # Plain floats: NumPy's float64, which schedules return easily, would widen what it multiplies.
+        lr = float(self.learning_rate)
         return [lr * self._multiplier(index, "lr_mult") for index in indices]
 
     def _get_lr(self, index: int) -> float:
         return self._get_lrs([index])[0]
 
     def _get_wds(self, indices: list[int]) -> list[float]:
-        return [self.wd * self._multiplier(index, "wd_mult") for index in indices]
+        wd = float(self.wd)
+        return [wd * self._multiplier(index, "wd_mult") for index in indices]
 
     def _get_wd(self, index: int) -> float:
         return self._get_wds([index])[0]
