@@ -28,7 +28,7 @@ impl Own {
 
 impl Drop for Own {
     fn drop(&mut self) {
-        self.0.flush();
+        self.0.hand_over();
         SEGMENTS.write()[self.0.id as usize - 1] = None;
     }
 }

@@ -93,20 +93,28 @@ impl Segment {
         others
     }
 
-    /// Hands every pending call to the engine.
+    /// Hands every pending call to the engine; small work runs here and now.
     pub fn flush(&self) {
         self.flush_locked(&mut self.inner.lock());
     }
 
+    /// Hands every pending call to the engine and runs none: for a thread that is being torn down.
+    pub fn hand_over(&self) {
+        let mut inner = self.inner.lock();
+        inner.work = inner.work.saturating_add(INLINE);
+        self.flush_locked(&mut inner);
+    }
+
     fn flush_locked(&self, inner: &mut Inner) {
         if inner.calls.is_empty() {
+            inner.work = 0;
             return;
         }
         let Inner { calls, work, .. } = std::mem::take(inner);
         let mut touched: Vec<Arc<Value>> = calls.iter().flat_map(Call::touched).map(|(v, _)| v.clone()).collect();
         touched.sort_unstable_by_key(Arc::as_ptr);
         touched.dedup_by(|a, b| Arc::ptr_eq(a, b));
-        let hint = if work <= INLINE { Hint::Inline } else { Hint::Queue };
+        let hint = if work < INLINE { Hint::Inline } else { Hint::Queue };
         let tasks = optimise::tasks(calls, touched.iter().map(|v| Arc::as_ptr(v)));
         for task in tasks {
             if let Some(ready) = engine().push(task, hint) {
