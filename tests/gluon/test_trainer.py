@@ -470,6 +470,12 @@ def test_states_can_be_saved_and_loaded_before_the_first_forward(tmp_path):
         (lambda net: trainer_of(net, "nope"), ValueError, "no optimizer is called 'nope'"),
         (lambda net: trainer_of(net, arguments={"foo": 1}), TypeError, "unknown argument 'foo'"),
         (lambda net: trainer_of(net, kvstore=None, update_on_kvstore=True), ValueError, "needs a kvstore"),
+        (
+            lambda net: trainer_of(net, kvstore="dist_sync"),
+            NotImplementedError,
+            "'dist_sync' spans processes",
+        ),
+        (lambda net: trainer_of(net, kvstore="foo"), ValueError, "no store is called 'foo'"),
         (lambda net: trainer_of(net).step(0), ZeroDivisionError, "batch size of 0"),
         (lambda net: trainer_of(net).step(-1), ValueError, "must be positive, got -1"),
         (lambda net: trainer_of(net).step(float("nan")), ValueError, "must be positive, got nan"),

@@ -18,7 +18,7 @@ def values(arrays):
     return [a.tolist() for a in arrays]
 
 
-@pytest.fixture(params=["local", "device"])
+@pytest.fixture(params=["local", "device", "nccl"])
 def kv(request):
     return kvstore.create(request.param)
 
@@ -120,7 +120,7 @@ def test_optimizer_states(kv, tmp_path):
 
 def test_facts(kv):
     assert (kv.rank, kv.num_workers) == (0, 1)
-    assert kv.type in ("local", "device")
+    assert kv.type in ("local", "device", "nccl")
     assert kv.is_capable("optimizer")
     assert not kv.is_capable("teleport")
 

@@ -16,6 +16,7 @@ from mxnp import kvstore as kv
 from mxnp._core import is_fresh_grad, set_fresh_grad
 from mxnp._files.atomic import atomic_write
 from mxnp.error import MXNetValueError, MXNetZeroDivisionError
+from mxnp.kvstore.base import is_of_one_process
 from mxnp.optimizer import Optimizer, Updater, create, get_updater
 
 from .parameter import Parameter
@@ -62,6 +63,8 @@ class Trainer:
         self._scale = self._optimizer.rescale_grad
         if update_on_kvstore and kvstore is None:
             raise MXNetValueError("Trainer: update_on_kvstore=True needs a kvstore, but kvstore is None")
+        if isinstance(kvstore, str):
+            kv.create(kvstore)  # so that a name without a store is refused here
         self._kvstore_wanted = kvstore
         self._update_on_kvstore_wanted = update_on_kvstore
         self._compression_params = compression_params
@@ -215,9 +218,9 @@ class Trainer:
 
     def _make_store(self) -> Any:
         wanted = self._kvstore_wanted
-        if isinstance(wanted, str):
-            return kv.create(wanted) if len(self._devices) > 1 else None
-        return wanted
+        if not isinstance(wanted, str):
+            return wanted
+        return None if len(self._devices) == 1 and is_of_one_process(wanted) else kv.create(wanted)
 
     def _updates_in(self, store: Any) -> bool:
         capable = store.is_capable(kv.KVStoreBase.OPTIMIZER)

@@ -10,7 +10,7 @@ from mxnp.error import MXNetNotImplementedError, MXNetTypeError, MXNetValueError
 __all__ = ["KVStoreBase", "create"]
 
 _Class = TypeVar("_Class", bound="Callable[[], KVStoreBase]")
-_ELSEWHERE = ("dist", "horovod", "byteps", "nccl", "p3")
+_ELSEWHERE = ("dist", "horovod", "byteps", "p3")
 
 
 class KVStoreBase:
@@ -69,8 +69,13 @@ class KVStoreBase:
         return klass
 
 
+def is_of_one_process(name: str) -> bool:
+    """Whether `name` is one of MXNet's names for a store of one process, which are all the same here."""
+    return name.lower().startswith(("local", "device", "nccl"))
+
+
 def create(name: str = "local") -> KVStoreBase:
-    """The store called `name`: 'local' or 'device' within one process, or a registered class.
+    """The store called `name`: 'local', 'device' or 'nccl' within one process, or a registered class.
 
     >>> from mxnp import kvstore
     >>> kvstore.create("device").num_workers
@@ -83,7 +88,7 @@ def create(name: str = "local") -> KVStoreBase:
     lower = name.lower()
     if lower in KVStoreBase.kv_registry:
         return KVStoreBase.kv_registry[lower]()
-    if lower.startswith(("local", "device")):
+    if is_of_one_process(lower):
         return KVStore(lower)
     if lower.startswith(_ELSEWHERE):
         raise MXNetNotImplementedError(
