@@ -214,20 +214,22 @@ fn a_waiter_that_leaves_passes_the_wake_up_on() {
 }
 
 #[test]
-fn a_closed_gate_becomes_quiet_and_opens_again() {
+fn nobody_is_behind_a_closed_and_quiet_gate() {
     model(|| {
-        let gate = Arc::new(Gate::new());
+        let (gate, quiet) = (Arc::new(Gate::new()), Arc::new(AtomicBool::new(false)));
         let pusher = {
-            let gate = gate.clone();
+            let (gate, quiet) = (gate.clone(), quiet.clone());
             thread::spawn(move || {
                 let epoch = gate.enter(0);
+                assert!(!quiet.load(Ordering::Relaxed));
                 gate.leave(epoch, 0);
             })
         };
         let visitor = {
-            let gate = gate.clone();
+            let (gate, quiet) = (gate.clone(), quiet.clone());
             thread::spawn(move || {
                 gate.visit();
+                assert!(!quiet.load(Ordering::Relaxed));
                 gate.end_visit();
             })
         };
@@ -237,6 +239,9 @@ fn a_closed_gate_becomes_quiet_and_opens_again() {
             park(None);
         }
         gate.unwatch();
+        quiet.store(true, Ordering::Relaxed);
+        thread::yield_now();
+        quiet.store(false, Ordering::Relaxed);
         gate.open();
         pusher.join().unwrap();
         visitor.join().unwrap();

@@ -44,7 +44,14 @@ impl Loops {
 
     /// A loop to join: the one opened last.
     pub(crate) fn find(&self) -> Option<Arc<Loop>> {
-        if self.is_open() { self.list.lock().last().cloned() } else { None }
+        if !self.is_open() {
+            return None;
+        }
+        let mut list = self.list.lock();
+        // Whoever claimed the last chunk may not have come to take its loop off the list: nobody spins on it.
+        while list.pop_if(|run| run.claimed.load(Ordering::Relaxed) >= run.chunks).is_some() {}
+        self.open.store(list.len(), Ordering::Relaxed);
+        list.last().cloned()
     }
 
     /// Runs all chunks of a loop; `opened` is called once it can be joined. A panic in a chunk is raised
