@@ -63,8 +63,8 @@ class Trainer:
         self._scale = self._optimizer.rescale_grad
         if update_on_kvstore and kvstore is None:
             raise MXNetValueError("Trainer: update_on_kvstore=True needs a kvstore, but kvstore is None")
-        if isinstance(kvstore, str):
-            kv.create(kvstore)  # so that a name without a store is refused here
+        if isinstance(kvstore, str) and not is_of_one_process(kvstore):
+            kvstore = kv.create(kvstore)
         self._kvstore_wanted = kvstore
         self._update_on_kvstore_wanted = update_on_kvstore
         self._compression_params = compression_params
@@ -220,7 +220,7 @@ class Trainer:
         wanted = self._kvstore_wanted
         if not isinstance(wanted, str):
             return wanted
-        return None if len(self._devices) == 1 and is_of_one_process(wanted) else kv.create(wanted)
+        return kv.create(wanted) if len(self._devices) > 1 else None
 
     def _updates_in(self, store: Any) -> bool:
         capable = store.is_capable(kv.KVStoreBase.OPTIMIZER)
