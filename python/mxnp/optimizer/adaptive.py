@@ -17,7 +17,10 @@ __all__ = ["FTML", "AdaDelta", "AdaGrad", "Ftrl", "RMSProp"]
 
 @register
 class AdaGrad(Optimizer):
-    """AdaGrad (Duchi et al., 2011): h += g^2, weight -= lr * g / (sqrt(h) + epsilon)."""
+    """AdaGrad (Duchi et al., 2011): h += g^2, weight -= lr * g / (sqrt(h) + epsilon).
+
+    1.x's `eps` is accepted for `epsilon`.
+    """
 
     default_learning_rate = 0.01
 
@@ -28,6 +31,7 @@ class AdaGrad(Optimizer):
         use_fused_step: bool = True,
         **kwargs: Any,
     ) -> None:
+        epsilon = kwargs.pop("eps", epsilon)
         super().__init__(learning_rate=learning_rate, use_fused_step=use_fused_step, **kwargs)
         self.epsilon = epsilon
 
