@@ -195,6 +195,9 @@ def test_old_argument_names():
     opt = optimizer.create("RMSProp", gamma1=0.5, gamma2=0.25)
     assert (opt.rho, opt.momentum) == (0.5, 0.25)
     assert optimizer.create("FTML", clip_grad=2.0).clip_gradient == 2.0
+    assert optimizer.AdaGrad(eps=1e-3).epsilon == 1e-3
+    assert optimizer.LARS(eps=1e-3).epsilon == 1e-3
+    assert type(optimizer.create("ccSGD")) is optimizer.SGD
 
 
 def test_create_by_name_or_instance():

@@ -64,6 +64,9 @@ class SGD(Optimizer):
         weight += momentum
 
 
+Optimizer.opt_registry["ccsgd"] = SGD  # 1.x's other name of it
+
+
 @register
 class NAG(Optimizer):
     """Nesterov's accelerated gradient: SGD's momentum m, then weight += momentum * m - lr * g."""
@@ -196,6 +199,7 @@ class LARS(SGD):
 
     Biases, gammas and betas (by the parameter's name) keep the plain rate, and so does a weight or gradient
     of norm 0. |g| is the norm after rescaling, before clipping. Nothing waits for the norms.
+    1.x's `eps` is accepted for `epsilon`.
     """
 
     def __init__(
@@ -209,6 +213,7 @@ class LARS(SGD):
         aggregate_num: int = 1,
         **kwargs: Any,
     ) -> None:
+        epsilon = kwargs.pop("eps", epsilon)
         super().__init__(
             learning_rate=learning_rate,
             momentum=momentum,

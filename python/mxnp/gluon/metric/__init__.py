@@ -12,7 +12,7 @@ from .base import (
 )
 from .classification import MCC, PCC, Accuracy, BinaryAccuracy, TopKAccuracy
 from .fscore import F1, Fbeta
-from .probability import CrossEntropy, Loss, Perplexity, Torch
+from .probability import CrossEntropy, Loss, NegativeLogLikelihood, Perplexity, Torch
 from .regression import (
     MAE,
     MSE,
@@ -40,6 +40,7 @@ __all__ = [
     "MeanCosineSimilarity",
     "MeanPairwiseDistance",
     "PearsonCorrelation",
+    "NegativeLogLikelihood",
     "Perplexity",
     "TopKAccuracy",
     "Torch",

@@ -12,7 +12,7 @@ from mxnp.error import MXNetIndexError, MXNetValueError
 
 from .base import EvalMetric, alias, as_arrays, pairs, register, to_numpy
 
-__all__ = ["CrossEntropy", "Loss", "Perplexity", "Torch"]
+__all__ = ["CrossEntropy", "Loss", "NegativeLogLikelihood", "Perplexity", "Torch"]
 
 
 @alias("ce")
@@ -76,6 +76,21 @@ class CrossEntropy(EvalMetric):
             return -onp.log(own + self.eps)
         top = scores.max(axis=1, initial=-onp.inf, keepdims=True)
         return onp.log(onp.exp(scores - top).sum(axis=1, dtype="float64")) + top[:, 0] - own
+
+
+@alias("nll_loss", "nllloss")
+@register
+class NegativeLogLikelihood(CrossEntropy):
+    """1.x's name of `CrossEntropy`."""
+
+    def __init__(
+        self,
+        eps: float = 1e-12,
+        name: str = "nll-loss",
+        output_names: Sequence[str] | None = None,
+        label_names: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(eps, name=name, output_names=output_names, label_names=label_names)
 
 
 @register
