@@ -288,6 +288,8 @@ impl Planner {
         let access = &program.loads[l];
         program.places[reg] = match access.walk {
             Some(walk) if access.contiguous && access.cast.is_none() && !copy => Place::Memory(walk),
+            // What is kept from tile to tile shares its buffer with no other register.
+            _ if access.keeps => Self::fresh(program, program.pass.regs[reg].size()),
             _ => self.claim(program, program.pass.regs[reg].size()),
         };
         if let Place::Scratch(_) = program.places[reg] {
@@ -299,6 +301,10 @@ impl Planner {
         if let Some(i) = self.free.iter().rposition(|&(s, _)| s == size) {
             return Place::Scratch(self.free.swap_remove(i).1);
         }
+        Self::fresh(program, size)
+    }
+
+    fn fresh(program: &mut Program, size: usize) -> Place {
         let at = program.scratch;
         program.scratch += (program.tile * size).next_multiple_of(64);
         Place::Scratch(at)
