@@ -1,1 +1,70 @@
-//! placeholder
+//! The Python extension module `mxnp._core`: converts between Python and the graph, holds no formula.
+
+mod array;
+mod attrs;
+mod autograd;
+mod buffer;
+mod cell;
+mod control;
+mod convert;
+mod device;
+mod dlpack;
+mod dtype;
+mod error;
+mod export;
+mod index;
+mod known;
+mod operand;
+mod operators;
+mod ops;
+mod print;
+mod protocol;
+mod subscript;
+mod ufunc;
+mod wait;
+
+use pyo3::prelude::*;
+
+/// The native part of mxnp; programs use the packages above it.
+#[pymodule(gil_used = true)]
+mod _core {
+    #[pymodule_export]
+    use crate::array::NDArray;
+    #[pymodule_export]
+    use crate::autograd::{
+        backward, grad, grad_req, has_history, is_fresh_grad, is_recording, is_training, mark_variables,
+        record_custom, set_fresh_grad, set_recording, set_training,
+    };
+    #[pymodule_export]
+    use crate::control::{
+        InitStream, engine_name, engine_stats, flush, init_stream, is_numpy_dtype, memory_stats, num_threads,
+        random_state, release_memory, seed, set_cache_limit, set_engine, set_fusion, set_num_threads,
+        set_numpy_dtype, set_queue_limits, set_random_state, waitall,
+    };
+    #[pymodule_export]
+    use crate::convert::{_rebuild, asarray, from_buffer, py_array};
+    #[pymodule_export]
+    use crate::device::{Device, current_device};
+    #[pymodule_export]
+    use crate::dlpack::from_dlpack;
+    #[pymodule_export]
+    use crate::dtype::{
+        default_float, dtype_name, float_of, promote_types, py_can_cast, py_dtype, result_type,
+    };
+    #[pymodule_export]
+    use crate::export::{Flags, save_exported};
+    #[pymodule_export]
+    use crate::ops::{PyOp, call, op, op_names};
+    #[pymodule_export]
+    use crate::print::set_repr;
+    #[pymodule_export]
+    use crate::protocol::register_array_functions;
+    #[pymodule_export]
+    use crate::ufunc::{_ufunc, Ufunc, ufunc_names};
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::control::install(module)
+    }
+}

@@ -1,0 +1,413 @@
+//! Values on their way in: whatever NumPy takes becomes an array. Data without a dtype of its own (numbers and
+//! lists of them) gets the mode's default; data with one keeps it.
+
+use crate::array::{NDArray, wrap};
+use crate::buffer::{self, Lent};
+use crate::device::Device;
+use crate::dtype;
+use crate::error::{call, call_detached, type_error, value_error};
+use crate::operand::{self, invoke_one};
+use crate::wait::enter;
+use mxnp_core::ops::cast;
+use mxnp_core::{DType, Scalar};
+use mxnp_graph::{Array, DeviceKind, Input, modes};
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple};
+
+/// A new array from anything array-like.
+pub fn array(obj: &Bound<'_, PyAny>, dtype: Option<DType>, device: mxnp_graph::Device) -> PyResult<Array> {
+    let py = obj.py();
+    if let Ok(object) = obj.cast::<NDArray>() {
+        let source = object.get().array(py);
+        let moved = to_device(py, source.clone(), device)?;
+        return match dtype {
+            Some(dtype) if dtype != moved.dtype() => astype(py, &moved, dtype),
+            _ if moved.same_value(&source) => copy(py, &moved),
+            _ => Ok(moved),
+        };
+    }
+    if let Some(scalar) = operand::scalar(obj)? {
+        return from_scalar(py, scalar, dtype.unwrap_or_else(|| default_dtype(scalar)), device);
+    }
+    if operand::is_numpy(obj)? {
+        return finish(py, from_numpy(obj, device)?, dtype);
+    }
+    if obj.is_instance_of::<PyList>() || obj.is_instance_of::<PyTuple>() {
+        return from_list(obj, dtype, device);
+    }
+    from_other(obj, dtype, device)
+}
+
+/// The dtype of a number, or of a list of such numbers, that nothing else decides.
+fn default_dtype(scalar: Scalar) -> DType {
+    let mode = modes::mode();
+    match scalar {
+        Scalar::Bool(_) => DType::Bool,
+        Scalar::Complex(..) => mode.default_complex(),
+        Scalar::Int(_) if mode.numpy_dtype => DType::I64,
+        _ => mode.default_float(),
+    }
+}
+
+pub fn from_scalar(
+    py: Python<'_>,
+    scalar: Scalar,
+    dtype: DType,
+    device: mxnp_graph::Device,
+) -> PyResult<Array> {
+    if !scalar.fits(dtype) {
+        let text = format!("Python integer {} out of bounds for {dtype}", scalar.as_i128());
+        return Err(crate::error::raise(py, mxnp_core::ErrorKind::Overflow, text));
+    }
+    if matches!(scalar, Scalar::Complex(..)) && !dtype.is_complex() && dtype != DType::Bool {
+        return Err(type_error(py, format!("a complex number cannot become {dtype}")));
+    }
+    let mut bytes = [0u8; 16];
+    scalar.write(dtype, &mut bytes);
+    call(py, || Array::from_bytes(&[], dtype, device, |out| out.copy_from_slice(&bytes[..dtype.size()])))
+}
+
+/// The array in another dtype, as an op.
+pub fn astype(py: Python<'_>, array: &Array, dtype: DType) -> PyResult<Array> {
+    invoke_one(py, &cast::ASTYPE, cast::astype(dtype), &[Input::Array(array)])
+}
+
+/// A copy with memory of its own, as an op.
+pub fn copy(py: Python<'_>, array: &Array) -> PyResult<Array> {
+    astype(py, array, array.dtype())
+}
+
+pub fn to_device(py: Python<'_>, array: Array, device: mxnp_graph::Device) -> PyResult<Array> {
+    if array.device() == device {
+        return Ok(array);
+    }
+    if device.kind == DeviceKind::Gpu {
+        let text = format!("to_device: no array can be put on {device}: this build runs on the CPU");
+        return Err(crate::error::raise(py, mxnp_core::ErrorKind::NotImplemented, text));
+    }
+    call_detached(py, || {
+        let mut bytes = vec![0u8; array.size() * array.dtype().size()];
+        array.read_into(&mut bytes)?;
+        Array::from_bytes(array.shape(), array.dtype(), device, |out| out.copy_from_slice(&bytes))
+    })
+}
+
+fn finish(py: Python<'_>, array: Array, dtype: Option<DType>) -> PyResult<Array> {
+    match dtype {
+        Some(dtype) if dtype != array.dtype() => astype(py, &array, dtype),
+        _ => Ok(array),
+    }
+}
+
+/// A copy of a NumPy array or scalar, in its dtype.
+fn from_numpy(obj: &Bound<'_, PyAny>, device: mxnp_graph::Device) -> PyResult<Array> {
+    let py = obj.py();
+    let numpy_dtype = obj.getattr("dtype")?;
+    let dtype = dtype::from_numpy(&numpy_dtype)?;
+    let mut source = obj.clone();
+    if !numpy_dtype.getattr("isnative")?.extract::<bool>()? {
+        source = source.call_method1("astype", (dtype::object(py, dtype)?,))?;
+    }
+    let keywords = PyDict::new(py);
+    keywords.set_item("order", "C")?;
+    let mut packed = py.import("numpy")?.call_method("asarray", (source,), Some(&keywords))?;
+    if dtype == DType::BF16 {
+        packed = packed.call_method1("view", (dtype::object(py, DType::U16)?,))?;
+    }
+    let lent = Lent::of(&packed, false)?;
+    let shape = lent.shape();
+    if lent.len() < 1 << 16 {
+        return call(py, || Array::from_bytes(&shape, dtype, device, |out| copy_bytes(&lent, out)));
+    }
+    call_detached(py, || Array::from_bytes(&shape, dtype, device, |out| copy_bytes(&lent, out)))
+}
+
+fn copy_bytes(lent: &Lent, out: &mut [u8]) {
+    assert_eq!(lent.len(), out.len(), "a lent buffer has as many bytes as its array");
+    if !out.is_empty() {
+        // SAFETY: the lent buffer is C-contiguous, readable and disjoint from the fresh memory.
+        unsafe { std::ptr::copy_nonoverlapping(lent.ptr(), out.as_mut_ptr(), out.len()) }
+    }
+}
+
+/// What the leaves of nested lists are.
+#[derive(Default)]
+struct Leaves {
+    bools: bool,
+    integers: bool,
+    floats: bool,
+    complexes: bool,
+    /// The common dtype of leaves that have one.
+    strong: Option<DType>,
+    /// An mxnp array is among them.
+    arrays: bool,
+    /// Something that NumPy must judge.
+    others: bool,
+}
+
+impl Leaves {
+    fn scan(&mut self, obj: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
+        let nested = |items: Vec<Bound<'_, PyAny>>, leaves: &mut Leaves| {
+            items.iter().try_for_each(|item| leaves.scan(item, depth + 1))
+        };
+        if depth > mxnp_core::shape::MAX_NDIM {
+            return Ok(()); // NumPy names the limit
+        }
+        if let Ok(list) = obj.cast::<PyList>() {
+            return nested(list.iter().collect(), self);
+        }
+        if let Ok(tuple) = obj.cast::<PyTuple>() {
+            return nested(tuple.iter().collect(), self);
+        }
+        match operand::scalar(obj)? {
+            Some(Scalar::Bool(_)) => self.bools = true,
+            Some(Scalar::Int(_)) => self.integers = true,
+            Some(Scalar::Float(_)) => self.floats = true,
+            Some(Scalar::Complex(..)) => self.complexes = true,
+            None => self.scan_array(obj)?,
+        }
+        Ok(())
+    }
+
+    fn scan_array(&mut self, obj: &Bound<'_, PyAny>) -> PyResult<()> {
+        let found = match obj.cast::<NDArray>() {
+            Ok(array) => {
+                self.arrays = true;
+                Some(array.get().get(obj.py()).dtype())
+            }
+            Err(_) if operand::is_numpy(obj)? => Some(dtype::from_numpy(&obj.getattr("dtype")?)?),
+            Err(_) => None,
+        };
+        match (self.strong, found) {
+            (_, None) => self.others = true,
+            (None, some) => self.strong = some,
+            (Some(a), Some(b)) => {
+                self.strong = Some(mxnp_core::promote::promote_types(a, b, modes::mode()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The dtype of the array, None where NumPy's choice stands.
+    fn dtype(&self) -> Option<DType> {
+        if self.others {
+            return None;
+        }
+        let mode = modes::mode();
+        let weak = match self {
+            Leaves { complexes: true, .. } => Some(Scalar::Complex(0.0, 0.0)),
+            Leaves { floats: true, .. } => Some(Scalar::Float(0.0)),
+            Leaves { integers: true, .. } => Some(Scalar::Int(0)),
+            Leaves { bools: true, .. } => Some(Scalar::Bool(false)),
+            _ => None,
+        };
+        match (self.strong, weak) {
+            (Some(strong), weak) => {
+                let mut metas = vec![mxnp_core::Meta::new(mxnp_core::Shape::new(), strong)];
+                metas.extend(weak.map(|s| mxnp_core::Meta {
+                    scalar: Some(s),
+                    ..mxnp_core::Meta::new(mxnp_core::Shape::new(), dtype::scalar_dtype(s))
+                }));
+                Some(mxnp_core::promote::result_type_unchecked(&metas, mode))
+            }
+            (None, Some(weak)) => Some(default_dtype(weak)),
+            (None, None) => Some(mode.default_float()), // no element at all
+        }
+    }
+}
+
+/// An array from nested lists and tuples, which may hold arrays.
+fn from_list(obj: &Bound<'_, PyAny>, dtype: Option<DType>, device: mxnp_graph::Device) -> PyResult<Array> {
+    let py = obj.py();
+    let mut leaves = Leaves::default();
+    leaves.scan(obj, 0)?;
+    let wanted = dtype.or_else(|| leaves.dtype());
+    let source = if leaves.arrays { with_numpy(obj)? } else { obj.clone() };
+    // bfloat16 comes by way of float32: NumPy may not know the type.
+    let direct = wanted.map(|d| if d == DType::BF16 { DType::F32 } else { d });
+    let arguments = match direct {
+        Some(direct) => (source, dtype::object(py, direct)?),
+        None => (source, py.None().into_bound(py)),
+    };
+    let made = py.import("numpy")?.call_method1("array", arguments)?;
+    let array = from_numpy(&made, device)?;
+    finish(py, array, wanted)
+}
+
+/// The same nested lists with NumPy arrays in place of ours.
+pub fn with_numpy<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = obj.py();
+    if let Ok(array) = obj.cast::<NDArray>() {
+        return crate::export::asnumpy(py, &array.get().array(py));
+    }
+    if let Ok(list) = obj.cast::<PyList>() {
+        let items: Vec<_> = list.iter().map(|item| with_numpy(&item)).collect::<PyResult<_>>()?;
+        return Ok(PyList::new(py, items)?.into_any());
+    }
+    if let Ok(tuple) = obj.cast_exact::<PyTuple>() {
+        let items: Vec<_> = tuple.iter().map(|item| with_numpy(&item)).collect::<PyResult<_>>()?;
+        return Ok(PyTuple::new(py, items)?.into_any());
+    }
+    if let Ok(dict) = obj.cast_exact::<PyDict>() {
+        let out = PyDict::new(py);
+        for (key, value) in dict.iter() {
+            out.set_item(key, with_numpy(&value)?)?;
+        }
+        return Ok(out.into_any());
+    }
+    Ok(obj.clone())
+}
+
+/// An array from any other object: a buffer, `__array__`, `__dlpack__`, or a sequence.
+fn from_other(obj: &Bound<'_, PyAny>, dtype: Option<DType>, device: mxnp_graph::Device) -> PyResult<Array> {
+    let py = obj.py();
+    if obj.is_none() || obj.is_instance_of::<PyString>() || obj.is_instance_of::<PyDict>() {
+        return Err(refused(obj)?);
+    }
+    let is_bytes = obj.is_instance_of::<PyBytes>() || obj.is_instance_of::<PyByteArray>();
+    let has_dtype =
+        obj.hasattr("__array__")? || obj.hasattr("__array_interface__")? || Lent::of(obj, false).is_ok();
+    if !has_dtype && obj.hasattr("__dlpack__")? {
+        let array = crate::dlpack::import(obj, None)?;
+        let array = to_device(py, copy(py, &array)?, device)?;
+        return finish(py, array, dtype);
+    }
+    if !has_dtype && obj.hasattr("__getitem__")? && obj.hasattr("__len__")? {
+        let list = py.import("builtins")?.getattr("list")?.call1((obj,))?;
+        return from_list(&list, dtype, device);
+    }
+    let source =
+        if is_bytes { py.import("builtins")?.getattr("memoryview")?.call1((obj,))? } else { obj.clone() };
+    let made = py.import("numpy")?.call_method1("asarray", (source,))?;
+    if made.getattr("dtype")?.getattr("kind")?.extract::<String>()? == "O" {
+        return Err(refused(obj)?);
+    }
+    finish(py, from_numpy(&made, device)?, dtype)
+}
+
+fn refused(obj: &Bound<'_, PyAny>) -> PyResult<PyErr> {
+    let text = format!(
+        "a {} cannot become an array\nhint: arrays are made of numbers and bools, in lists, NumPy arrays, buffers \
+         or objects with __array__ or __dlpack__",
+        obj.get_type().name()?
+    );
+    Ok(type_error(obj.py(), text))
+}
+
+/// `np.array`.
+#[pyfunction]
+#[pyo3(name = "array", signature = (obj, dtype = None, device = None, copy = Some(true), ndmin = 0))]
+pub fn py_array(
+    obj: &Bound<'_, PyAny>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    device: Option<&Bound<'_, PyAny>>,
+    copy: Option<bool>,
+    ndmin: usize,
+) -> PyResult<Py<PyAny>> {
+    let py = obj.py();
+    enter(py)?;
+    let dtype = dtype::parse_optional(dtype)?;
+    if copy != Some(true)
+        && ndmin == 0
+        && let Ok(object) = obj.cast::<NDArray>()
+    {
+        let array = object.get().array(py);
+        let device =
+            if device.is_some_and(|d| !d.is_none()) { Device::or_current(device)? } else { array.device() };
+        if dtype.is_none_or(|d| d == array.dtype()) && device == array.device() {
+            return Ok(obj.clone().unbind());
+        }
+        if copy == Some(false) {
+            return Err(value_error(py, "Unable to avoid copy while creating an array as requested."));
+        }
+    }
+    let device = match (obj.cast::<NDArray>(), device) {
+        (Ok(object), None) => object.get().get(py).device(),
+        (_, device) => Device::or_current(device)?,
+    };
+    let made = if copy == Some(false) && !obj.is_instance_of::<NDArray>() {
+        let found = shared(obj, device)?;
+        if dtype.is_some_and(|d| d != found.dtype()) {
+            return Err(value_error(py, "Unable to avoid copy while creating an array as requested."));
+        }
+        found
+    } else {
+        array(obj, dtype, device)?
+    };
+    Ok(wrap(py, with_ndim(py, made, ndmin)?)?.into_any())
+}
+
+/// At least `ndmin` axes, new ones first.
+fn with_ndim(py: Python<'_>, array: Array, ndmin: usize) -> PyResult<Array> {
+    if array.ndim() >= ndmin {
+        return Ok(array);
+    }
+    let items = vec![mxnp_core::IndexItem::NewAxis; ndmin - array.ndim()];
+    call(py, || mxnp_graph::slice(&array, &items))
+}
+
+/// An array over foreign memory, without a copy.
+fn shared(obj: &Bound<'_, PyAny>, device: mxnp_graph::Device) -> PyResult<Array> {
+    let py = obj.py();
+    let refuse = || value_error(py, "Unable to avoid copy while creating an array as requested.");
+    if operand::scalar(obj)?.is_some() || obj.is_instance_of::<PyList>() || obj.is_instance_of::<PyTuple>() {
+        return Err(refuse());
+    }
+    let is_numpy = operand::is_numpy(obj)?;
+    let source = if is_numpy { obj.clone() } else { py.import("numpy")?.call_method1("asarray", (obj,))? };
+    if !source.hasattr("flags")? || source.getattr("ndim").is_err() {
+        return Err(refuse());
+    }
+    let numpy_dtype = source.getattr("dtype")?;
+    let dtype = dtype::from_numpy(&numpy_dtype)?;
+    if !numpy_dtype.getattr("isnative")?.extract::<bool>()? {
+        return Err(refuse());
+    }
+    let source = if dtype == DType::BF16 {
+        source.call_method1("view", (dtype::object(py, DType::U16)?,))?
+    } else {
+        source
+    };
+    buffer::share(&source, dtype, device)
+}
+
+/// An array over the memory of an object with the buffer protocol.
+#[pyfunction]
+pub fn from_buffer(obj: &Bound<'_, PyAny>) -> PyResult<Py<NDArray>> {
+    enter(obj.py())?;
+    wrap(obj.py(), shared(obj, crate::device::current())?)
+}
+
+/// `obj` where it is an array, else an array made of it.
+#[pyfunction]
+pub fn asarray(obj: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    if obj.is_instance_of::<NDArray>() {
+        return Ok(obj.clone().unbind());
+    }
+    enter(obj.py())?;
+    Ok(wrap(obj.py(), array(obj, None, crate::device::current())?)?.into_any())
+}
+
+/// What pickles call.
+#[pyfunction]
+pub fn _rebuild(
+    data: &Bound<'_, PyAny>,
+    dtype: &str,
+    device_type: &str,
+    device_id: u32,
+) -> PyResult<Py<NDArray>> {
+    let py = data.py();
+    enter(py)?;
+    let device =
+        Device::parse(pyo3::types::PyString::new(py, &format!("{device_type}({device_id})")).as_any())?;
+    let raw = from_numpy(data, device)?;
+    if dtype != "bfloat16" {
+        return wrap(py, raw);
+    }
+    let halves = call_detached(py, || {
+        let mut bytes = vec![0u8; raw.size() * 2];
+        raw.read_into(&mut bytes)?;
+        Array::from_bytes(raw.shape(), DType::BF16, device, |out| out.copy_from_slice(&bytes))
+    })?;
+    wrap(py, halves)
+}

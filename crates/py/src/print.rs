@@ -1,0 +1,51 @@
+//! Texts of arrays: printing itself is Python's, this only calls it.
+
+use crate::array::NDArray;
+use crate::export;
+use crate::wait::ready;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyString;
+
+static PRINTERS: PyOnceLock<(Py<PyAny>, Py<PyAny>)> = PyOnceLock::new();
+
+/// Sets, once, the functions behind `repr` and `str`.
+#[pyfunction]
+pub fn set_repr(py: Python<'_>, repr_: Py<PyAny>, str_: Py<PyAny>) {
+    // A second import of the package keeps the first one's functions.
+    let _ = PRINTERS.set(py, (repr_, str_));
+}
+
+pub fn repr(this: &Bound<'_, NDArray>) -> PyResult<Py<PyAny>> {
+    let py = this.py();
+    match PRINTERS.get(py) {
+        Some((repr, _)) => repr.call1(py, (this,)),
+        None => Ok(export::asnumpy(py, &this.get().array(py))?.repr()?.into_any().unbind()),
+    }
+}
+
+pub fn str(this: &Bound<'_, NDArray>) -> PyResult<Py<PyAny>> {
+    let py = this.py();
+    match PRINTERS.get(py) {
+        Some((_, str)) => str.call1(py, (this,)),
+        None => Ok(export::asnumpy(py, &this.get().array(py))?.str()?.into_any().unbind()),
+    }
+}
+
+/// `format(x, spec)`: the number's for one element, as MXNet programs write in f-strings.
+pub fn format(this: &Bound<'_, NDArray>, spec: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    let py = this.py();
+    let spec = spec.cast::<PyString>()?;
+    let array = this.get().array(py);
+    if spec.is_empty()? {
+        return str(this);
+    }
+    if array.size() != 1 {
+        let text = "unsupported format string passed to ndarray.__format__\nhint: only an array of one element \
+                    takes a format; use str(x) or x.asnumpy()";
+        return Err(crate::error::type_error(py, text));
+    }
+    ready(py, &array)?;
+    let item = export::item(py, &array, 0)?;
+    py.import("builtins")?.call_method1("format", (item, spec)).map(Bound::unbind)
+}

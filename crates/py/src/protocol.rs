@@ -1,0 +1,120 @@
+//! NumPy's functions called on mxnp's arrays: ours where there is one, else NumPy's on NumPy arrays. Nothing is
+//! trapped: what mxnp does not know works as if the arrays had been NumPy's.
+
+use crate::array::NDArray;
+use crate::convert::{self, with_numpy};
+use crate::error::call;
+use crate::ufunc;
+use mxnp_graph::Input;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyMapping, PyTuple};
+
+/// numpy.<function> -> mxnp.np.<function>.
+static FUNCTIONS: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+
+fn functions(py: Python<'_>) -> &Bound<'_, PyDict> {
+    FUNCTIONS.get_or_init(py, || PyDict::new(py).unbind()).bind(py)
+}
+
+/// Says what NumPy's functions become on mxnp's arrays.
+#[pyfunction]
+pub fn register_array_functions(table: &Bound<'_, PyMapping>) -> PyResult<()> {
+    functions(table.py()).update(table)
+}
+
+/// `numpy.func(*args, **kwargs)` with one of our arrays among the arguments.
+pub fn array_function<'py>(
+    func: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+    kwargs: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(ours) = functions(func.py()).get_item(func)? {
+        match ours.call(args, Some(kwargs)) {
+            Err(error) if is_unknown_keyword(func.py(), &error) => {}
+            result => return result,
+        }
+    }
+    by_numpy(func, args, Some(kwargs))
+}
+
+/// Whether our function lacks a parameter that NumPy's has.
+fn is_unknown_keyword(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyTypeError>(py)
+        && error.value(py).to_string().contains("unexpected keyword argument")
+}
+
+/// `numpy.ufunc(...)` or one of its methods with one of our arrays among inputs or outputs.
+pub fn array_ufunc<'py>(
+    ufunc: &Bound<'py, PyAny>,
+    method: &str,
+    inputs: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = ufunc.py();
+    if method == "__call__" && !has_foreign_out(kwargs)? {
+        let name: String = ufunc.getattr("__name__")?.extract()?;
+        let ours = match functions(py).get_item(ufunc)? {
+            None => ufunc_named(py, &name)?,
+            found => found,
+        };
+        if let Some(ours) = ours {
+            match ours.call(inputs, kwargs) {
+                Err(error) if is_unknown_keyword(py, &error) => {}
+                result => return result,
+            }
+        }
+    }
+    by_numpy(&ufunc.getattr(method)?, inputs, kwargs)
+}
+
+fn ufunc_named<'py>(py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let table = ufunc::table(py);
+    match (table.get_item(name)?, name) {
+        (None, "divide") => table.get_item("true_divide"), // NumPy's two names of one ufunc
+        (found, _) => Ok(found),
+    }
+}
+
+/// Whether `out` names an array that is not ours: NumPy writes those.
+fn has_foreign_out(kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
+    let Some(out) = out_of(kwargs)? else { return Ok(false) };
+    Ok(match out.cast::<PyTuple>() {
+        Ok(tuple) => tuple.iter().any(|item| !item.is_none() && !item.is_instance_of::<NDArray>()),
+        Err(_) => !out.is_none() && !out.is_instance_of::<NDArray>(),
+    })
+}
+
+fn out_of<'py>(kwargs: Option<&Bound<'py, PyDict>>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    match kwargs {
+        Some(kwargs) => kwargs.get_item("out"),
+        None => Ok(None),
+    }
+}
+
+/// The call on NumPy copies of our arrays; an `out` of ours gets the result.
+fn by_numpy<'py>(
+    func: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = func.py();
+    let args = with_numpy(args)?.cast_into::<PyTuple>()?;
+    let Some(kwargs) = kwargs else { return func.call1(args) };
+    let plain = with_numpy(kwargs)?.cast_into::<PyDict>()?;
+    let ours = match out_of(Some(kwargs))? {
+        Some(out) => match out.cast::<PyTuple>() {
+            Ok(tuple) if tuple.len() == 1 => tuple.get_item(0)?.cast_into::<NDArray>().ok(),
+            _ => out.cast_into::<NDArray>().ok(),
+        },
+        None => None,
+    };
+    let Some(ours) = ours else { return func.call(args, Some(&plain)) };
+    plain.del_item("out")?;
+    let result = func.call(args, Some(&plain))?;
+    let device = ours.get().get(py).device();
+    let array = convert::array(&result, None, device)?;
+    call(py, || ours.get().change(py, |out| mxnp_graph::assign(out, &[], Input::Array(&array))))?;
+    Ok(ours.into_any())
+}
