@@ -1,0 +1,31 @@
+"""Rows of exponentials, logarithms and roots."""
+
+from __future__ import annotations
+
+import numpy as onp
+
+from specs.row import COMPLEX, FLOATS, REAL, Domain, binary, unary
+
+POSITIVE = Domain(0.125, 4.0)
+ANYWHERE = Domain()
+APART = Domain(avoid=(0.0,), gap=0.25)
+
+
+def floats(name: str, domain: Domain = ANYWHERE, dtypes: tuple[str, ...] = REAL, **kw):
+    """A row of a floating function: integers become float32."""
+    return unary(f"np.{name}", getattr(onp, name), dtypes, result="float", domain=(domain,), **kw)
+
+
+ROWS = (
+    floats("exp", dtypes=REAL + COMPLEX, loose=2),
+    floats("exp2", loose=2),
+    floats("expm1", loose=2),
+    floats("log", POSITIVE, loose=2),
+    floats("log2", POSITIVE, loose=2),
+    floats("log10", POSITIVE, loose=2),
+    floats("log1p", Domain(-0.75, 4.0), loose=2),
+    floats("sqrt", POSITIVE, dtypes=REAL + COMPLEX),
+    floats("cbrt", APART, loose=2),
+    binary("np.logaddexp", onp.logaddexp, FLOATS, loose=2),
+    binary("np.logaddexp2", onp.logaddexp2, FLOATS, loose=2),
+)
