@@ -151,11 +151,11 @@ def find_data(folder: Path | None) -> Path | None:
 
 def download(folder: Path) -> None:
     """Fetch the four files; one that arrives in part is not kept."""
-    folder.mkdir(parents=True, exist_ok=True)
     for name in FILES:
         with urllib.request.urlopen(SOURCE + name, timeout=SECONDS_TO_CONNECT) as answer:
             data = answer.read()
         gzip.decompress(data)
+        folder.mkdir(parents=True, exist_ok=True)
         part = folder / (name + ".part")
         part.write_bytes(data)
         part.replace(folder / name)

@@ -67,6 +67,20 @@ def epochs(dataset, count=2, seed=5, **options):
         return [[values(batch) for batch in loader] for _ in range(count)]
 
 
+def run_script(folder, text):
+    script = folder / "main.py"
+    script.write_text(text)
+    paths = os.pathsep.join(path for path in sys.path if path)
+    return subprocess.run(
+        [sys.executable, str(script)],
+        env={**os.environ, "PYTHONPATH": paths},
+        timeout=120,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 @pytest.fixture(autouse=True)
 def nothing_left():
     """Every test leaves no process, no thread, no socket."""
@@ -225,6 +239,7 @@ def test_early_break_then_a_new_epoch(workers):
                 if i == stop:
                     break
         assert [values(batch) for batch in loader] == want
+        assert not loader._pool._ready  # what came for an iteration that was left is not kept
 
 
 @PROCESSES
@@ -305,6 +320,33 @@ def test_other_start_methods(method, monkeypatch):
         next(iterator)
         with pytest.raises(ValueError, match="sample 6 is broken"):
             next(iterator)
+
+
+SPAWNED = """
+import multiprocessing
+from mxnp.gluon.data import Dataset, DataLoader
+
+class Mine(Exception):
+    pass
+
+class Bad(Dataset):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, idx):
+        raise Mine(idx)
+
+if __name__ == "__main__":
+    multiprocessing.set_start_method("spawn")
+    try:
+        next(iter(DataLoader(Bad(), 2, num_workers=1)))
+    except Mine as error:
+        print("caught", error)
+"""
+
+
+def test_exception_of_the_script_itself_from_a_spawned_worker(tmp_path):
+    assert run_script(tmp_path, SPAWNED).stdout.strip() == "caught 0"
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -435,18 +477,8 @@ if __name__ == "__main__":
     [("pass", 0), ("raise SystemExit(3)", 3), ("os._exit(4)", 4), ("os.kill(os.getpid(), 9)", -9)],
 )
 def test_exit_leaves_no_process(ending, code, tmp_path):
-    script = tmp_path / "main.py"
-    script.write_text(SCRIPT.replace("{ending}", ending))
-    paths = os.pathsep.join(path for path in sys.path if path)
-    # Workers inherit stdout: communicate() returns only when each of them is gone.
-    done = subprocess.run(
-        [sys.executable, str(script)],
-        env={**os.environ, "PYTHONPATH": paths},
-        timeout=120,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    # Workers inherit the output: run_script returns only when each of them is gone.
+    done = run_script(tmp_path, SCRIPT.replace("{ending}", ending))
     assert done.returncode == code, done.stderr
     if not ending.startswith("os."):
         assert done.stdout.startswith("2.0 ")

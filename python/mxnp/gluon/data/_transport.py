@@ -30,12 +30,6 @@ class _Pickler(pickle.Pickler):
         return (to_mxnp, (obj.asnumpy(),)) if is_mxnp(obj) and not isinstance(obj, type) else NotImplemented
 
 
-class _Unpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        """A class of the user's script is in `__mp_main__` for a spawned worker and in `__main__` for the loader."""
-        return super().find_class("__main__" if module == "__mp_main__" else module, name)
-
-
 def encode(message: Any) -> list:
     """The parts of a message: one pickle, then the memory of each array in it."""
     buffers: list[pickle.PickleBuffer] = []
@@ -46,7 +40,7 @@ def encode(message: Any) -> list:
 
 def decode(parts: list) -> Any:
     """The message whose parts `encode` gave."""
-    return _Unpickler(io.BytesIO(parts[0]), buffers=parts[1:]).load()
+    return pickle.loads(parts[0], buffers=parts[1:])
 
 
 def send(sock: socket.socket, parts: list) -> None:
