@@ -136,7 +136,8 @@ impl<'r> Sym<'r> {
         if from.as_slice() == shape {
             return self;
         }
-        let lead = from.len() - shape.len();
+        // Fewer axes than asked for: a call before this one failed, and the formula is about to end.
+        let Some(lead) = from.len().checked_sub(shape.len()) else { return self };
         let axes: SmallVec<[usize; 6]> =
             (0..from.len()).filter(|&i| i < lead || (shape[i - lead] == 1 && from[i] != 1)).collect();
         self.sum(&axes, true).reshape(shape)

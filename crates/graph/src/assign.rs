@@ -134,7 +134,7 @@ pub fn update(op: &'static Op, attrs: Attrs, target: &mut Handle, rest: &[Input]
     let inferred = op.infer(&attrs, &metas, modes::mode())?;
     let call = new_call(op, attrs, &ins, inferred.ins, SmallVec::new())?;
     let outs = SmallVec::from_iter([target.meta()]);
-    let node = (recorded && is_recorded(op, &ins)).then(|| record(&call, &ins, outs));
+    let node = (recorded && is_recorded(op, &ins, &outs)).then(|| record(&call, &ins, outs));
     with_own(|own| append(own, call))?;
     if let Some(node) = node {
         let at = target.at.clone();

@@ -32,7 +32,7 @@ pub fn invoke(op: &'static Op, attrs: Attrs, ins: &[Input]) -> Result<Arrays> {
     with_own(|own| {
         let outs = fresh_outs(op, &inferred.outs, device, own.id)?;
         let call = new_call(op, attrs, ins, inferred.ins, outs)?;
-        let node = is_recorded(op, ins).then(|| record(&call, ins, inferred.outs));
+        let node = is_recorded(op, ins, &inferred.outs).then(|| record(&call, ins, inferred.outs));
         let visible = call.outs.len() - op.hidden - op.writes.len();
         let mut results: Arrays = call.outs[..visible].iter().map(|out| Array::new(out.at.clone())).collect();
         append(own, call)?;
@@ -66,7 +66,7 @@ pub fn invoke_into(op: &'static Op, attrs: Attrs, ins: &[Input], outs: &mut [&mu
     let recorded = assign::check_write(op.name, target, ins)?;
     let at = Out { at: target.at.clone(), computed: inferred.outs[0].dtype, fresh: false };
     let call = new_call(op, attrs, ins, inferred.ins, SmallVec::from_iter([at]))?;
-    let node = recorded.then(|| is_recorded(op, ins).then(|| record(&call, ins, inferred.outs)));
+    let node = recorded.then(|| is_recorded(op, ins, &inferred.outs).then(|| record(&call, ins, inferred.outs)));
     with_own(|own| append(own, call))?;
     if let Some(node) = node {
         let edge = node.map(|node| converted(node, target));
@@ -225,9 +225,12 @@ pub(crate) fn append(own: &segment::Segment, call: Call) -> Result<()> {
     Ok(())
 }
 
-/// Whether the tape gets a node for this call.
-pub(crate) fn is_recorded(op: &'static Op, ins: &[Input]) -> bool {
-    modes::is_recording() && !matches!(op.grad, Grad::Zero) && ins.iter().any(has_node)
+/// Whether the tape gets a node for this call. Truth values are locally constant: no gradient flows back.
+pub(crate) fn is_recorded(op: &'static Op, ins: &[Input], outs: &[Meta]) -> bool {
+    modes::is_recording()
+        && !matches!(op.grad, Grad::Zero)
+        && ins.iter().any(has_node)
+        && outs.iter().any(|meta| meta.dtype != DType::Bool)
 }
 
 pub(crate) fn has_node(input: &Input) -> bool {
@@ -294,7 +297,7 @@ fn view(op: &'static Op, attrs: Attrs, ins: &[Input], inferred: Inferred, layout
         }
     };
     let edge = match &x.node {
-        Some(edge) if is_recorded(op, ins) => {
+        Some(edge) if is_recorded(op, ins, &inferred.outs) => {
             let meta = inferred.outs[0].clone();
             Some(derived(op, attrs, edge.clone(), x.meta(), meta))
         }

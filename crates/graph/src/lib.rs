@@ -21,6 +21,7 @@ mod registry;
 pub mod release;
 mod rules;
 mod segment;
+mod sync;
 pub mod tape;
 mod value;
 

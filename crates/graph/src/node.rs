@@ -7,7 +7,7 @@ use crate::error::Result;
 use mxnp_core::attrs::Attrs;
 use mxnp_core::op::{Meta, Op};
 use mxnp_core::{DType, Scalar};
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 use smallvec::SmallVec;
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //! hybridizing change nothing for the rest of the program.
 
 use mxnp_core::op::Draw;
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 use std::cell::Cell;
 use std::hash::{BuildHasher, Hasher, RandomState};
 

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::segment::Segment;
 use crate::value::SegmentId;
 use mxnp_engine::engine;
-use parking_lot::RwLock;
+use crate::sync::RwLock;
 use std::sync::Arc;
 
 /// Slot i holds the segment numbered i + 1.

@@ -1,6 +1,6 @@
 //! Owners of foreign memory that wait to be dropped by a thread that may (Python's need the GIL).
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -8,7 +8,7 @@ use crate::optimise;
 use crate::registry;
 use crate::value::{MANY, SegmentId, Value};
 use mxnp_engine::{Hint, Kind, engine};
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -16,6 +16,7 @@ use mxnp_core::shape::display;
 use mxnp_core::{DType, ErrorKind, Scalar};
 use smallvec::SmallVec;
 use std::collections::BinaryHeap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 pub use crate::node::{Custom, GradReq};
@@ -331,8 +332,12 @@ fn apply(node: &Arc<Node>, saved: &SavedValues, heads: Grads) -> Result<Grads> {
     let vjp = Vjp { rules: &rules, attrs, ins, outs, heads, needs };
     let spread = matches!(op.run, Run::Elementwise(_));
     let mut grads = Grads::new();
-    for (parent, g) in node.parents.iter().zip(rule(&vjp)) {
-        rules.check()?;
+    let found = catch_unwind(AssertUnwindSafe(|| rule(&vjp)));
+    rules.check()?;
+    let found = found.map_err(|_| {
+        Error::Op(mxnp_core::Error::new(ErrorKind::Internal, op.name, "its gradient rule failed"))
+    })?;
+    for (parent, g) in node.parents.iter().zip(found) {
         grads.push(g.map(|g| {
             let g = if spread { g.sum_to(&parent.meta.shape) } else { g };
             rules.get(g.cast(parent.meta.dtype).handle())

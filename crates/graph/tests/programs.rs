@@ -263,6 +263,10 @@ fn lazy_equals_naive_bit_for_bit() {
         failure_persistence: None,
         ..ProptestConfig::default()
     });
+    if let Ok(seed) = std::env::var("MXNP_PROGRAM") {
+        let parts: Vec<u64> = seed.split(',').map(|p| p.parse().unwrap()).collect();
+        return check(parts[0], parts[1] as usize, parts[2] as usize);
+    }
     let space = (any::<u64>(), 1usize..120, prop_oneof![3 => Just(7usize), 1 => Just(300usize)]);
     runner
         .run(&space, |(seed, steps, scale)| {
