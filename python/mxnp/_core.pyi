@@ -226,7 +226,7 @@ class Op:
     def arity(self) -> tuple[int, int | None]: ...
     @property
     def is_elementwise(self) -> bool: ...
-    def __call__(self, *inputs: Any, out: Any = None, **attrs: Any) -> Any: ...
+    def __call__(self, *inputs: Any, out: Any = None, device: Device | str | None = None, **attrs: Any) -> Any: ...
 
 def op(name: str) -> Op:
     """The op called `name`; AttributeError where there is none."""
@@ -264,7 +264,10 @@ def result_type(*args: Any) -> numpy.dtype[Any]:
 def promote_types(a: Any, b: Any) -> numpy.dtype[Any]: ...
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool: ...
 def default_float() -> numpy.dtype[Any]: ...
-def save_exported(x: ndarray) -> numpy.ndarray[Any, Any]:
+def float_of(dtype: Any) -> numpy.dtype[Any]:
+    """The dtype floating functions compute in for operands of `dtype`, in the current mode."""
+
+def numpy_view(x: ndarray) -> numpy.ndarray[Any, Any]:
     """A read-only NumPy view of `x` (the view of `x.__array__()`)."""
 
 # ---- Devices
@@ -324,6 +327,10 @@ def grad_req(x: ndarray) -> str: ...
 def has_history(x: ndarray) -> bool:
     """Whether `x` takes part in the recorded graph, as a leaf or as a result."""
 
+def is_fresh_grad(x: ndarray) -> bool:
+    """Whether a backward has written the gradient of `x` since `set_fresh_grad(x, False)`."""
+
+def set_fresh_grad(x: ndarray, fresh: bool) -> None: ...
 def record_custom(
     inputs: Sequence[ndarray],
     outputs: Sequence[ndarray],
@@ -336,6 +343,8 @@ def record_custom(
 # ---- Random numbers
 
 def seed(value: int) -> None: ...
+def random_state() -> tuple[int, int, int]: ...
+def set_random_state(state: tuple[int, int, int]) -> None: ...
 def init_stream() -> InitStream:
     """A context manager: draws inside it come from the initialisers' own stream."""
 
@@ -363,8 +372,16 @@ def set_engine(kind: str) -> str:
 
 def engine() -> str: ...
 def engine_stats() -> dict[str, int]: ...
+def set_queue_limits(tasks: int, nbytes: int) -> tuple[int, int]:
+    """Sets how many unfinished tasks, and bytes they keep alive, hold a thread back; gives the former limits."""
+
+def set_fusion(on: bool) -> bool:
+    """Sets whether runs of elementwise calls become one pass; gives what was set before."""
+
 def memory_stats() -> dict[str, int]: ...
-def set_memory_limit(nbytes: int) -> None: ...
+def set_cache_limit(nbytes: int) -> None:
+    """Sets how many bytes of freed memory are kept for reuse."""
+
 def release_memory() -> None:
     """Gives cached free memory back to the system."""
 

@@ -90,6 +90,7 @@ impl NDArray {
         mxnp_core::shape::checked_numel("ndarray", &shape, dtype.size())
             .map_err(|e| crate::error::core_error(py, e))?;
         let device = Device::or_current(device)?;
+        convert::check_device(py, device)?;
         let array = call(py, || Array::from_bytes(&shape, dtype, device, |bytes| bytes.fill(0)))?;
         Ok(NDArray::new(array))
     }

@@ -5,7 +5,7 @@ use crate::array::{NDArray, wrap};
 use crate::buffer::{self, Lent};
 use crate::device::Device;
 use crate::dtype;
-use crate::error::{call, call_detached, type_error, value_error};
+use crate::error::{adopt, call, call_detached, type_error, value_error};
 use crate::operand::{self, invoke_one};
 use crate::wait::enter;
 use mxnp_core::ops::cast;
@@ -14,9 +14,19 @@ use mxnp_graph::{Array, DeviceKind, Input, modes};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple};
 
+/// Refuses a device that no array can be on.
+pub fn check_device(py: Python<'_>, device: mxnp_graph::Device) -> PyResult<()> {
+    if device.kind == DeviceKind::Gpu {
+        let text = format!("no array can be put on {device}: this build runs on the CPU");
+        return Err(crate::error::raise(py, mxnp_core::ErrorKind::NotImplemented, text));
+    }
+    Ok(())
+}
+
 /// A new array from anything array-like.
 pub fn array(obj: &Bound<'_, PyAny>, dtype: Option<DType>, device: mxnp_graph::Device) -> PyResult<Array> {
     let py = obj.py();
+    check_device(py, device)?;
     if let Ok(object) = obj.cast::<NDArray>() {
         let source = object.get().array(py);
         let moved = to_device(py, source.clone(), device)?;
@@ -81,10 +91,7 @@ pub fn to_device(py: Python<'_>, array: Array, device: mxnp_graph::Device) -> Py
     if array.device() == device {
         return Ok(array);
     }
-    if device.kind == DeviceKind::Gpu {
-        let text = format!("to_device: no array can be put on {device}: this build runs on the CPU");
-        return Err(crate::error::raise(py, mxnp_core::ErrorKind::NotImplemented, text));
-    }
+    check_device(py, device)?;
     call_detached(py, || {
         let mut bytes = vec![0u8; array.size() * array.dtype().size()];
         array.read_into(&mut bytes)?;
@@ -229,7 +236,7 @@ fn from_list(obj: &Bound<'_, PyAny>, dtype: Option<DType>, device: mxnp_graph::D
         Some(direct) => (source, dtype::object(py, direct)?),
         None => (source, py.None().into_bound(py)),
     };
-    let made = py.import("numpy")?.call_method1("array", arguments)?;
+    let made = py.import("numpy")?.call_method1("array", arguments).map_err(|e| adopt(py, e))?;
     let array = from_numpy(&made, device)?;
     finish(py, array, wanted)
 }

@@ -87,6 +87,24 @@ pub fn task_error(py: Python<'_>, error: &TaskError) -> PyErr {
     raise(py, kind, format!("{text}\n{origin}"))
 }
 
+/// An error NumPy raised for us, as a class of ours with the same text.
+pub fn adopt(py: Python<'_>, error: PyErr) -> PyErr {
+    use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
+    let kind = if error.is_instance_of::<PyRuntimeError>(py) {
+        return error; // ours already
+    } else if error.is_instance_of::<PyOverflowError>(py) {
+        ErrorKind::Overflow
+    } else if error.is_instance_of::<PyTypeError>(py) {
+        ErrorKind::Type
+    } else if error.is_instance_of::<PyValueError>(py) {
+        ErrorKind::Value
+    } else {
+        return error;
+    };
+    let text = error.value(py).to_string();
+    raise(py, kind, text)
+}
+
 fn internal(py: Python<'_>, text: &str) -> PyErr {
     let text = format!("internal error: {text}\nhint: this is a defect of mxnp; please report it");
     raise(py, ErrorKind::Internal, text)

@@ -370,6 +370,6 @@ impl Flags {
 
 /// A read-only NumPy view of an array: what savers write from.
 #[pyfunction]
-pub fn save_exported<'py>(x: &Bound<'py, NDArray>) -> PyResult<Bound<'py, PyAny>> {
+pub fn numpy_view<'py>(x: &Bound<'py, NDArray>) -> PyResult<Bound<'py, PyAny>> {
     view(x.py(), &x.get().array(x.py()))
 }

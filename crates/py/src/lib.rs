@@ -52,7 +52,7 @@ mod _core {
         default_float, dtype_name, float_of, promote_types, py_can_cast, py_dtype, result_type,
     };
     #[pymodule_export]
-    use crate::export::{Flags, save_exported};
+    use crate::export::{Flags, numpy_view};
     #[pymodule_export]
     use crate::ops::{PyOp, call, op, op_names};
     #[pymodule_export]

@@ -4,6 +4,7 @@
 use crate::array::NDArray;
 use crate::convert::{self, with_numpy};
 use crate::error::call;
+use crate::operand::is_numpy;
 use crate::ufunc;
 use mxnp_graph::Input;
 use pyo3::exceptions::PyTypeError;
@@ -53,6 +54,13 @@ pub fn array_ufunc<'py>(
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = ufunc.py();
+    for input in inputs.iter_borrowed() {
+        // Another library's array decides by itself.
+        let is_known = input.is_instance_of::<NDArray>() || is_numpy(&input)?;
+        if !is_known && input.get_type().hasattr("__array_ufunc__")? {
+            return Ok(py.NotImplemented().into_bound(py));
+        }
+    }
     if method == "__call__" && !has_foreign_out(kwargs)? {
         let name: String = ufunc.getattr("__name__")?.extract()?;
         let ours = match functions(py).get_item(ufunc)? {
