@@ -154,8 +154,6 @@ def test_random_transforms_follow_the_seeds_not_the_workers(way):
 
 @pytest.mark.parametrize("way", [way for way in WAYS if not way.get("thread_pool")])
 def test_mxnp_transforms_follow_the_seed(way):
-    if way["num_workers"] == 0 and not hasattr(mxnp.random, "_stream"):
-        pytest.skip("mxnp.random has no scoped stream")
     dataset = Squares(8).transform(with_noise)
     want = epochs(dataset, 2, batch_size=3, num_workers=2)
     assert epochs(dataset, 2, batch_size=3, **way) == want

@@ -8,12 +8,13 @@ seeding them works as it does without workers. Outside the samples all generator
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import random
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as onp
+
+from mxnp import _core
 
 # Odd constants of the splitmix64 generator (Steele, Lea and Flood 2014), which mixes the parts of a key.
 GOLDEN, MIX1, MIX2, WORD = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 2**64 - 1
@@ -52,8 +53,8 @@ def mix(*parts: int) -> int:
 
 @contextlib.contextmanager
 def batch_generators(seeds: EpochSeeds, batch: int) -> Iterator[None]:
-    """Python's and NumPy's global generators set for batch number `batch`, and put back afterwards."""
-    python, numpy = random.getstate(), onp.random.get_state()
+    """All three generators free to be set: Python's and NumPy's are, for batch number `batch`, and all put back."""
+    python, numpy, mxnp = random.getstate(), onp.random.get_state(), _core.random_state()
     random.seed(mix(seeds.python, batch))
     onp.random.seed(mix(seeds.numpy, batch) & 0xFFFFFFFF)
     try:
@@ -61,16 +62,9 @@ def batch_generators(seeds: EpochSeeds, batch: int) -> Iterator[None]:
     finally:
         random.setstate(python)
         onp.random.set_state(numpy)
+        _core.set_random_state(mxnp)
 
 
-def sample_generator(seeds: EpochSeeds, index: int) -> contextlib.AbstractContextManager:
-    """mxnp's generator set for sample `index` in this thread, and put back when the block ends."""
-    from mxnp import random as mxrandom
-
-    key = mix(seeds.mxnp, index) & 0x7FFFFFFF
-    stream = getattr(mxrandom, "_stream", None)
-    if stream is not None:
-        return stream(key)
-    if multiprocessing.parent_process() is not None:
-        mxrandom.seed(key)
-    return contextlib.nullcontext()
+def seed_sample(seeds: EpochSeeds, index: int) -> None:
+    """Set mxnp's generator for sample `index`; belongs inside batch_generators."""
+    _core.set_random_state((mix(seeds.mxnp, index), 0, 0))

@@ -12,7 +12,7 @@ import numpy as onp
 
 from mxnp.error import MXNetValueError
 
-from ._seeding import EpochSeeds, batch_generators, draw_epoch, mix, sample_generator
+from ._seeding import EpochSeeds, batch_generators, draw_epoch, mix, seed_sample
 from ._workers import WorkerDied, WorkerPool, WorkerTimeout
 from .batchify import default_batchify_fn, stack_samples, to_mxnp
 from .dataset import take_batch
@@ -29,7 +29,8 @@ class DataLoader:
     'rollover'), or a `batch_sampler`.
 
     `num_workers` processes (threads with `thread_pool`) compute `prefetch` batches ahead, two for each worker when
-    not given. The batches, shuffling and random transforms included, are the same for any number of workers. Workers
+    not given. The batches, shuffling and random transforms included, are the same for any number of processes
+    (threads share their generators, so there random transforms depend on timing). Workers
     start with the first iteration and stay until `close()` or until the loader is collected. An exception in a worker
     is raised here, with its type and text. Waiting longer than `timeout` seconds for a batch raises WorkerTimeout.
     `pin_memory`, `pin_device_id` and `try_nopython` are accepted and change nothing.
@@ -162,13 +163,18 @@ class _Fetch:
         rows = self._rows(indices)
         if rows is not None:
             return rows
+        plain = _are_integers(indices)
         with batch_generators(seeds, number):
-            return self._batchify_fn(self._samples(number, indices, seeds))
+            samples = []
+            for position, index in enumerate(indices):
+                seed_sample(seeds, int(index) if plain else mix(number, position))
+                samples.append(self._dataset[index])
+            return self._batchify_fn(samples)
 
     def shared(self, number: int, indices: list, seeds: EpochSeeds) -> Any:
-        """The same where other threads run, so that Python's and NumPy's global generators are left alone."""
+        """The same where other threads run: the generators, which all threads share, are left alone."""
         rows = self._rows(indices)
-        return self._batchify_fn(self._samples(number, indices, seeds)) if rows is None else rows
+        return self._batchify_fn([self._dataset[index] for index in indices]) if rows is None else rows
 
     def finish(self, batch: Any) -> Any:
         """The part that is left for the loader's own process: arrays of the default batch function become mxnp's."""
@@ -180,14 +186,6 @@ class _Fetch:
             return None
         rows = take_batch(self._dataset, indices)
         return list(rows) if isinstance(rows, tuple) else rows
-
-    def _samples(self, number: int, indices: list, seeds: EpochSeeds) -> list:
-        plain = _are_integers(indices)
-        samples = []
-        for position, index in enumerate(indices):
-            with sample_generator(seeds, int(index) if plain else mix(number, position)):
-                samples.append(self._dataset[index])
-        return samples
 
 
 def _are_integers(indices: list) -> bool:
