@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as onp
@@ -11,6 +13,15 @@ from hypothesis import strategies as st
 from mxnp import _core
 
 SHAPES = st.lists(st.integers(0, 4), min_size=0, max_size=4).map(tuple)
+
+
+@contextmanager
+def recording() -> Iterator[None]:
+    before = _core.set_recording(True)
+    try:
+        yield
+    finally:
+        _core.set_recording(before)
 
 
 def data_of(shape: tuple[int, ...]) -> onp.ndarray:
@@ -78,8 +89,14 @@ def test_basic_get_is_numpys_view(data: Any) -> None:
     key = data.draw(keys(shape, advanced=False))
     x = data_of(shape)
     a = _core.array(x)
+    try:
+        want = x[key]
+    except IndexError:  # an ellipsis moved an integer to an axis that is too short for it
+        with pytest.raises(IndexError):
+            a[key]
+        return
     got = a[key]
-    check_same(got, x[key])
+    check_same(got, want)
     assert got.same_memory(a)
 
 
@@ -120,7 +137,8 @@ def test_set(data: Any, advanced: bool, kind: str) -> None:
     a = _core.array(x)
     x[key] = value
     a[ours(key)] = _core.array(value) if isinstance(value, onp.ndarray) else value
-    check_same(a, x) if kind != "row" or not advanced else None
+    if kind != "row" or not advanced:  # equal indices get different values from a row: no answer is right
+        check_same(a, x)
 
 
 def test_row_values_of_distinct_indices() -> None:
@@ -278,24 +296,21 @@ def test_in_place_operators_on_parts_reach_the_whole() -> None:
 def test_gradients_of_getting_and_setting() -> None:
     x = _core.array([1.0, 2.0, 3.0, 4.0])
     x.attach_grad()
-    _core.set_recording(True)
-    picked = x[[0, 2, 2]] * _core.array([1.0, 10.0, 100.0])
-    _core.set_recording(False)
+    with recording():
+        picked = x[[0, 2, 2]] * _core.array([1.0, 10.0, 100.0])
     picked.backward()
     assert x.grad is not None
     assert x.grad.tolist() == [1, 0, 110, 0]
 
-    _core.set_recording(True)
-    y = x * 2
-    y[_core.array(onp.array([1, 3]))] = x[:2] * 5
-    _core.set_recording(False)
+    with recording():
+        y = x * 2
+        y[_core.array(onp.array([1, 3]))] = x[:2] * 5
     y.backward(_core.array([1.0, 10.0, 100.0, 1000.0]))
     assert x.grad.tolist() == [2 * 1 + 5 * 10, 5 * 1000, 200, 0]
 
-    _core.set_recording(True)
-    z = x * 1
-    z[_core.array(onp.array([True, False, False, True]))] = 0
-    _core.set_recording(False)
+    with recording():
+        z = x * 1
+        z[_core.array(onp.array([True, False, False, True]))] = 0
     z.backward()
     assert x.grad.tolist() == [0, 1, 1, 0]
 
@@ -303,8 +318,7 @@ def test_gradients_of_getting_and_setting() -> None:
 def test_a_write_that_would_spoil_a_gradient_is_refused() -> None:
     x = _core.array([1.0, 2.0, 3.0])
     x.attach_grad()
-    _core.set_recording(True)
-    try:
+    with recording():
         with pytest.raises(RuntimeError, match="attach_grad"):
             x[0] = 1
         with pytest.raises(RuntimeError, match="attach_grad"):
@@ -313,8 +327,6 @@ def test_a_write_that_would_spoil_a_gradient_is_refused() -> None:
         part = y[:2]
         with pytest.raises(RuntimeError, match="shares its memory"):
             part[0] = 5
-    finally:
-        _core.set_recording(False)
 
 
 def test_iteration_gives_views() -> None:
