@@ -86,6 +86,8 @@ def test_a_subclass_defines_call():
         (lambda: FactorScheduler(1.5), TypeError, "step must be an integer, got 1.5"),
         (lambda: FactorScheduler(1, 2.0), ValueError, "factor must be at most 1, got 2.0"),
         (lambda: MultiFactorScheduler([3, 2]), ValueError, "must increase, got"),
+        (lambda: MultiFactorScheduler([3, 3]), ValueError, "must increase, got"),
+        (lambda: FactorScheduler(1, "x"), TypeError, "factor must be a number, got 'x'"),
         (lambda: MultiFactorScheduler([]), TypeError, "must list at least one update"),
         (lambda: MultiFactorScheduler([0, 1]), ValueError, "step must be at least 1, got 0"),
         (lambda: PolyScheduler(0), ValueError, "max_update must be at least 1, got 0"),

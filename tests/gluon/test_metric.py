@@ -294,6 +294,7 @@ def test_configuration():
         (lambda: metric.Accuracy(axis=2).update(CLASSES, PROBS), ValueError, "axis 2 is out of range"),
         (lambda: metric.Accuracy().update(YES, CHANCE.reshape(4, 1)), ValueError, "use BinaryAccuracy"),
         (lambda: metric.TopKAccuracy(2).update(CLASSES, CLASSES), ValueError, r"need predictions of shape"),
+        (lambda: metric.TopKAccuracy(2).update(CLASSES[:3], PROBS), ValueError, "need predictions of shape"),
         (lambda: metric.TopKAccuracy(0), ValueError, "top_k must be at least 1, got 0"),
         (
             lambda: metric.BinaryAccuracy().update(YES, CHANCE[:2]),

@@ -232,6 +232,26 @@ def test_registered_subclasses_of_both_styles():
         del optimizer.Optimizer.opt_registry[name]
 
 
+def test_replacing_a_registered_name_warns():
+    class Adam(optimizer.Optimizer):
+        pass
+
+    try:
+        with pytest.warns(UserWarning, match="optimizer 'adam': .* replaces"):
+            optimizer.register(Adam)
+        assert type(optimizer.create("adam")) is Adam
+    finally:
+        optimizer.Optimizer.opt_registry["adam"] = optimizer.Adam
+    optimizer.register(optimizer.Adam)
+
+
+def test_norms_of_half_precision_do_not_overflow():
+    weight, grad = np.full((4,), 300.0, dtype="float16"), np.ones(4, dtype="float16")
+    opt = optimizer.LARS(learning_rate=1.0, eta=0.5, multi_precision=False)
+    opt.update(0, weight, grad, None)
+    assert weight.tolist() == pytest.approx([150.0] * 4, rel=2e-3)
+
+
 def test_pickle_and_deepcopy_leave_parameters_behind():
     opt = optimizer.SGD(learning_rate=0.5, momentum=0.9, param_dict={0: object()})
     opt._update_count([0])
