@@ -212,6 +212,6 @@ def test_in_place(a, b, numpys):
         x += y
         assert x.dtype == a
     else:
-        with pytest.raises(TypeError, match="[Cc]annot cast"):
+        with pytest.raises(TypeError, match=r"[Cc]annot cast"):
             x += y
         assert x.tolist() == [1, 1]
