@@ -181,10 +181,7 @@ class Ufunc:
     def __name__(self) -> str: ...
     @property
     def __qualname__(self) -> str: ...
-    @property
-    def __module__(self) -> str: ...  # type: ignore[override]
-    @property
-    def __doc__(self) -> str: ...  # type: ignore[override]
+    __doc__: str
     @property
     def __signature__(self) -> Any: ...
     @property
@@ -392,3 +389,5 @@ def register_array_functions(table: Mapping[Any, Callable[..., Any]]) -> None:
     """What NumPy's functions become on mxnp's arrays: {numpy.mean: mxnp.np.mean, ...}. Others get NumPy arrays."""
 
 def _rebuild(data: numpy.ndarray[Any, Any], dtype: str, device_type: str, device_id: int) -> ndarray: ...
+def _ufunc(op: str, name: str) -> Ufunc:
+    """The Ufunc called `name`, made of `op` where there is none yet."""

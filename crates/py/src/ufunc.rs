@@ -23,7 +23,6 @@ pub struct Ufunc {
     /// The defaults of its attributes.
     attrs: Attrs,
     name: String,
-    doc: String,
     signature: Option<String>,
     nin: usize,
 }
@@ -299,8 +298,8 @@ impl Ufunc {
         };
         let attrs = (op.attrs)(op.name, Vec::new()).map_err(|error| core_error(py, error))?;
         let name = name.unwrap_or(op.name).to_string();
-        let made =
-            Py::new(py, Ufunc { op, attrs, name: name.clone(), doc: doc.to_string(), signature, nin })?;
+        let made = Py::new(py, Ufunc { op, attrs, name: name.clone(), signature, nin })?;
+        made.setattr(py, "__doc__", doc)?; // shadows the class's own
         table(py).set_item(name, &made)?;
         Ok(made)
     }
@@ -331,11 +330,6 @@ impl Ufunc {
     #[getter]
     fn __qualname__(&self) -> &str {
         &self.name
-    }
-
-    #[getter]
-    fn __doc__(&self) -> &str {
-        &self.doc
     }
 
     /// An inspect.Signature, made from the text.
