@@ -1,0 +1,230 @@
+"""The tables agree: every core op has its Python face, its spec row, its CUDA row and its gradient, or a reason.
+
+Each reason below is checked too: one that no longer applies fails.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+
+import numpy as onp
+import pytest
+
+import mxnp
+from mxnp import _core, _cuda, _ops, np, npx
+from specs import FAMILIES, ROWS
+from specs.random import NO_VALUES
+from specs.row import public
+
+OPS = sorted(_core.op_names())
+STUB = Path(mxnp.__file__).with_name("_core.pyi")
+
+# Core ops that no public function calls by name, and why.
+PRIVATE = {
+    "index_get_last": "the gradient of index_assign",
+    "index_assign": "the recorded form of index_put",
+    "slice_assign": "the recorded form of a basic assignment, and a gradient",
+    "slice_zero": "the gradient of slice",
+    "scatter_along": "the gradient of take_along_axis, sort and topk",
+    "slice": "basic indexing is native: x[...]",
+    "index_put": "assignment by index arrays is native: x[i] = v",
+    "scatter_add": "the gradient of take and index_get",
+}
+
+# Core ops whose values no row of tests/specs checks, and where they are checked.
+NO_ROW = {
+    **NO_VALUES,
+    "index_get": "x[i]: test_views",
+    "index_put": "x[i] = v: test_views",
+    "index_assign": "the gradient of x[i] = v: test_views and tests/autograd",
+    "index_get_last": "the gradient of x[i] = v: tests/autograd",
+    "slice": "x[i:j]: test_views",
+    "slice_assign": "x[i:j] = v: test_views",
+    "slice_zero": "the gradient of x[i:j]: test_views",
+    "scatter_add": "the gradient of take: test_grad, and test_cuda_rows",
+    "scatter_along": "the gradient of take_along_axis: test_grad, and test_cuda_rows",
+}
+
+
+def python_ops() -> set[str]:
+    """The core's names of the ops that mxnp._ops and the namespaces hold."""
+    modules = [importlib.import_module(f"mxnp._ops.{m.name}") for m in pkgutil.iter_modules(_ops.__path__)]
+    found = set()
+    for module in [*modules, np, npx]:
+        for value in vars(module).values():
+            if isinstance(value, _core.Ufunc):
+                found.add(value.op.name)
+            elif isinstance(value, _core.Op):
+                found.add(value.name)
+    return found
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_a_python_face(op):
+    if op in PRIVATE:
+        assert op not in {name for name in vars(np) if not name.startswith("_")}, "public after all"
+    else:
+        assert op in python_ops(), f"{op}: no function in mxnp._ops holds it, and no reason stands in PRIVATE"
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_a_spec_row(op):
+    rows = [row for row in ROWS if row.core_op == op]
+    assert bool(rows) != (op in NO_ROW), f"{op}: {len(rows)} rows, and a reason for none: {op in NO_ROW}"
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_a_cuda_row(op):
+    assert op in _cuda.ROWS, f"{op}: mxnp._cuda has neither a row nor cpu_only('why')"
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_a_gradient_or_a_reason(op):
+    """Rows check exactly what the core states."""
+    gradient = _core.op(op).gradient
+    assert gradient != "no gradient rule is written yet", op
+    for row in ROWS:
+        if row.core_op == op and isinstance(row.grad, int):
+            assert gradient == ("vjp" if row.grad else "zero"), (
+                f"{row}: the row says {row.grad}, the core {gradient}"
+            )
+
+
+def test_nothing_is_left_over():
+    """No row, reason or CUDA form of an op that is not there."""
+    listed = {
+        "a spec row": {row.core_op for row in ROWS if row.core_op},
+        "a CUDA row": set(_cuda.ROWS),
+        "PRIVATE": set(PRIVATE),
+        "NO_ROW": set(NO_ROW),
+    }
+    assert {where: sorted(names - set(OPS)) for where, names in listed.items() if names - set(OPS)} == {}
+
+
+def test_every_row_names_a_public_function():
+    missing = [row.name for row in ROWS if not row.name.startswith("ndarray.") and not exists(row.name)]
+    assert missing == []
+
+
+def exists(name: str) -> bool:
+    try:
+        return callable(public(np, npx, name))
+    except AttributeError:
+        return False
+
+
+def test_families_have_the_same_names_everywhere():
+    core = {p.stem for p in (STUB.parents[2] / "crates/core/src/ops").glob("*.rs")} - {"mod"}
+    if not core:
+        pytest.skip("no sources beside the package")
+    assert core <= set(FAMILIES), "tests/specs"
+    assert core <= set(_cuda.FAMILIES), "mxnp._cuda"
+    assert core <= {m.name for m in pkgutil.iter_modules(_ops.__path__)}, "mxnp._ops"
+
+
+# ---- The stub
+
+
+def stub_names() -> dict[str, ast.AST]:
+    """What the stub declares at the top, by name."""
+    tree = ast.parse(STUB.read_text(encoding="utf-8"))
+    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+
+
+def test_the_stub_lists_the_module():
+    there = {n for n, v in vars(_core).items() if not n.startswith("__") and not inspect.ismodule(v)}
+    assert there == set(stub_names())
+
+
+@pytest.mark.parametrize("name", [n for n, node in stub_names().items() if isinstance(node, ast.FunctionDef)])
+def test_the_stubs_functions(name):
+    node = stub_names()[name]
+    args = node.args
+    want = [a.arg for a in args.posonlyargs + args.args + args.kwonlyargs]
+    try:
+        got = inspect.signature(getattr(_core, name))
+    except ValueError:
+        pytest.skip("no signature to read")
+    names = [p.name for p in got.parameters.values() if p.kind not in {p.VAR_KEYWORD, p.VAR_POSITIONAL}]
+    assert names == want
+    assert sum(p.default is not p.empty for p in got.parameters.values()) == len(args.defaults) + sum(
+        d is not None for d in args.kw_defaults
+    )
+
+
+@pytest.mark.parametrize("name", [n for n, node in stub_names().items() if isinstance(node, ast.ClassDef)])
+def test_the_stubs_classes(name):
+    declared = {n.name for n in stub_names()[name].body if isinstance(n, ast.FunctionDef)}
+    cls = getattr(_core, name)
+    missing = [m for m in declared if not hasattr(cls, m)]
+    assert missing == []
+    if name != "ndarray":  # methods that are ops are attached to ndarray from Python
+        extra = {m for m in vars(cls) if not m.startswith("__")} - declared
+        assert extra == set()
+
+
+# ---- NumPy's signatures
+
+# Parameters of NumPy's that mxnp's function does not take, and why.
+NOT_TAKEN = {
+    "subok": "there are no subclasses",
+    "like": "arrays are made by the namespace they are asked of",
+    "order": "results are C-contiguous (a listed deviation)",
+}
+
+
+def numpys_functions() -> list[str]:
+    """Public functions of np that NumPy has by the same name."""
+    out = []
+    for name, mine in sorted(vars(np).items()):
+        theirs = getattr(onp, name, None)
+        if (
+            not name.startswith("_")
+            and inspect.isfunction(mine)
+            and callable(theirs)
+            and not isinstance(theirs, type)
+        ):
+            out.append(name)
+    return out
+
+
+@pytest.mark.parametrize("name", numpys_functions())
+def test_parameters_are_numpys(name):
+    """mxnp's parameters that NumPy has too come in NumPy's order under NumPy's names; none of NumPy's first ones
+    (those without a default) is missing.
+    """
+    try:
+        theirs = inspect.signature(getattr(onp, name)).parameters
+    except ValueError:
+        pytest.skip("NumPy does not say")
+    mine = inspect.signature(getattr(np, name)).parameters
+    if any(p.kind is p.VAR_POSITIONAL for p in theirs.values()):
+        pytest.skip("takes any number")
+    shared = [n for n in mine if n in theirs]
+    assert shared == [n for n in theirs if n in mine], f"{name}: order"
+    required = [n for n, p in theirs.items() if p.default is p.empty and n not in NOT_TAKEN]
+    assert [n for n in required if n not in mine] == [], f"{name}: missing"
+
+
+@pytest.mark.parametrize("space", ["np", "npx"])
+def test_everything_public_is_documented(space):
+    module = {"np": np, "npx": npx}[space]
+    bare = [
+        name
+        for name in getattr(module, "__all__", dir(module))
+        if callable(getattr(module, name))
+        and getattr(getattr(module, name), "__module__", "").startswith("mxnp")
+        and not (getattr(module, name).__doc__ or "").strip()
+    ]
+    assert bare == []
+
+
+@pytest.mark.parametrize("space", ["np", "npx"])
+def test_nothing_public_is_missing_from_the_core(space):
+    """No name stands for an op that this build lacks."""
+    module = {"np": np, "npx": npx}[space]
+    assert [name for name, value in vars(module).items() if type(value).__name__ == "_Missing"] == []
