@@ -8,7 +8,9 @@ pub mod create;
 pub mod index;
 pub mod join;
 pub mod linalg;
+pub mod nn_conv;
 pub mod nn_dense;
+pub mod nn_norm;
 pub mod random;
 pub mod reduce;
 pub mod shape;
@@ -21,7 +23,9 @@ const FAMILIES: &[&[&Op]] = &[
     index::OPS,
     join::OPS,
     linalg::OPS,
+    nn_conv::OPS,
     nn_dense::OPS,
+    nn_norm::OPS,
     random::OPS,
     reduce::OPS,
     shape::OPS,

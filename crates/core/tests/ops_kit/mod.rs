@@ -17,7 +17,7 @@ use std::cell::RefCell;
 /// An array of a test: its own memory, any layout.
 #[derive(Clone, Debug)]
 pub struct Arr {
-    words: Vec<u64>,
+    pub words: Vec<u64>,
     pub layout: Layout,
     pub dtype: DType,
     pub scalar: Option<Scalar>,

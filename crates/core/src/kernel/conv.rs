@@ -1,0 +1,362 @@
+//! Convolution over one to three axes of contiguous NC(D)HW arrays: the product of the weight with windows
+//! laid out as columns, and its two adjoints. Work is cut by shape alone; sums run in a fixed order.
+
+use crate::kernel::gemm::Product;
+use crate::kernel::moves::Shared;
+use crate::kernel::scratch::with_scratch;
+use crate::kernel::walk::split;
+use crate::par::Parallel;
+use std::ops::Range;
+
+/// The sizes of a convolution; axes that are not there have size 1, stride 1 and no padding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    pub samples: usize,
+    pub channels: usize,
+    pub filters: usize,
+    pub groups: usize,
+    pub input: [usize; 3],
+    pub kernel: [usize; 3],
+    pub output: [usize; 3],
+    pub stride: [usize; 3],
+    pub dilate: [usize; 3],
+    pub pad: [usize; 3],
+}
+
+/// A type convolutions are computed in.
+pub trait Real: Product + std::ops::AddAssign {}
+impl Real for f32 {}
+impl Real for f64 {}
+
+/// Elements of a column buffer: about what a second-level cache holds of float32.
+const BUFFER: usize = 1 << 16;
+/// Multiply-adds a chunk should have.
+const WORK: usize = 1 << 19;
+
+impl Geometry {
+    fn pixels(&self) -> usize {
+        self.input.iter().product()
+    }
+    fn positions(&self) -> usize {
+        self.output.iter().product()
+    }
+    fn window(&self) -> usize {
+        self.kernel.iter().product()
+    }
+    /// Input channels of a group.
+    fn depth(&self) -> usize {
+        self.channels / self.groups
+    }
+    /// Filters of a group.
+    fn width(&self) -> usize {
+        self.filters / self.groups
+    }
+    /// Whether the columns are the input itself.
+    fn is_pointwise(&self) -> bool {
+        self.window() == 1 && self.stride == [1; 3] && self.pad == [0; 3]
+    }
+
+    /// Positions whose columns, `rows` high, fit the buffer.
+    fn block(&self, rows: usize) -> usize {
+        (BUFFER / rows.max(1)).max(64).min(self.positions()).max(1)
+    }
+
+    /// Channels that a unit of the adjoints handles: enough work, and enough units for many threads.
+    fn channel_block(&self) -> usize {
+        let work = self.width() * self.window() * self.positions();
+        (WORK / work.max(1)).clamp(1, self.depth().max(1)).max(self.depth().div_ceil(16)).max(1)
+    }
+
+    /// Calls `run(row, target range start, source start, count, valid)` for the runs of output positions along
+    /// the last axis within `positions`, for every row (channel of `channels`, place in the window) of the
+    /// columns: `valid` positions lie in the input, from `source` in steps of the last stride.
+    #[inline(always)]
+    fn for_runs(
+        &self,
+        channels: Range<usize>,
+        positions: Range<usize>,
+        mut run: impl FnMut(usize, usize, Option<(usize, usize, usize)>, usize),
+    ) {
+        let ([id, ih, iw], [kd, kh, kw], [_, oh, ow]) = (self.input, self.kernel, self.output);
+        let mut row = 0;
+        for c in channels {
+            for w in 0..kd * kh * kw {
+                let (wd, wh, ww) = (w / (kh * kw), w / kw % kh, w % kw);
+                let mut p = positions.start;
+                while p < positions.end {
+                    let (d, h, x) = (p / (oh * ow), p / ow % oh, p % ow);
+                    let count = (ow - x).min(positions.end - p);
+                    let at = |o: usize, w: usize, axis: usize| {
+                        (o * self.stride[axis] + w * self.dilate[axis]).wrapping_sub(self.pad[axis])
+                    };
+                    let (sd, sh) = (at(d, wd, 0), at(h, wh, 1));
+                    let inside = if sd < id && sh < ih {
+                        // The input place of output x along the last axis is x * stride + shift.
+                        let shift = (ww * self.dilate[2]) as isize - self.pad[2] as isize;
+                        let s = self.stride[2] as isize;
+                        let low = (-shift).max(0) as usize;
+                        let first = low.div_ceil(self.stride[2]).max(x);
+                        let room = iw as isize - shift;
+                        let last = if room <= 0 { 0 } else { ((room - 1) / s + 1) as usize };
+                        let last = last.min(x + count);
+                        (first < last).then(|| {
+                            let source =
+                                ((c * id + sd) * ih + sh) * iw + (first as isize * s + shift) as usize;
+                            (first - x, last - first, source)
+                        })
+                    } else {
+                        None
+                    };
+                    run(row, p - positions.start, inside, count);
+                    p += count;
+                }
+                row += 1;
+            }
+        }
+    }
+
+    /// Lays out the windows: rows are (channel, place in the window), columns are positions.
+    ///
+    /// # Safety
+    /// `x` is one sample (or group) with these channels; `columns` has room for all rows and positions.
+    unsafe fn to_columns<T: Real>(
+        &self,
+        x: *const T,
+        columns: *mut T,
+        channels: Range<usize>,
+        positions: Range<usize>,
+    ) {
+        let (width, step) = (positions.len(), self.stride[2]);
+        self.for_runs(channels, positions, |row, start, inside, count| {
+            // SAFETY: runs lie within the rows of the columns; sources within the input.
+            unsafe {
+                let target = std::slice::from_raw_parts_mut(columns.add(row * width + start), count);
+                let Some((skip, valid, source)) = inside else { return target.fill(T::default()) };
+                target[..skip].fill(T::default());
+                target[skip + valid..].fill(T::default());
+                let target = &mut target[skip..skip + valid];
+                if step == 1 {
+                    target.copy_from_slice(std::slice::from_raw_parts(x.add(source), valid));
+                } else {
+                    for (i, t) in target.iter_mut().enumerate() {
+                        *t = *x.add(source + i * step);
+                    }
+                }
+            }
+        });
+    }
+
+    /// Adds columns back to the places they came from.
+    ///
+    /// # Safety
+    /// As [`Geometry::to_columns`], with `x` writable.
+    unsafe fn from_columns<T: Real>(
+        &self,
+        columns: *const T,
+        x: *mut T,
+        channels: Range<usize>,
+        positions: Range<usize>,
+    ) {
+        let (width, step) = (positions.len(), self.stride[2]);
+        self.for_runs(channels, positions, |row, start, inside, _| {
+            let Some((skip, valid, source)) = inside else { return };
+            // SAFETY: runs lie within the rows of the columns; sources within the input.
+            unsafe {
+                let from = columns.add(row * width + start + skip);
+                for i in 0..valid {
+                    *x.add(source + i * step) += *from.add(i);
+                }
+            }
+        });
+    }
+}
+
+/// `c = a b`, or `c += a b`; matrices as (start, row stride, column stride).
+///
+/// # Safety
+/// The matrices are valid for m by n, m by k and k by n.
+unsafe fn product<T: Real>(
+    sizes: [usize; 3],
+    c: (*mut T, usize),
+    a: (*const T, usize, usize),
+    b: (*const T, usize, usize),
+    one: T,
+    add: bool,
+) {
+    let [m, n, k] = sizes;
+    if k == 0 {
+        for i in (0..m).filter(|_| !add) {
+            // SAFETY: row i of c.
+            unsafe { std::slice::from_raw_parts_mut(c.0.add(i * c.1), n) }.fill(T::default());
+        }
+        return;
+    }
+    // SAFETY: the caller's; dimensions of real arrays fit isize.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            c.0,
+            1,
+            c.1 as isize,
+            add,
+            a.0,
+            a.2 as isize,
+            a.1 as isize,
+            b.0,
+            b.2 as isize,
+            b.1 as isize,
+            one,
+            one,
+            false,
+            false,
+            false,
+            gemm::Parallelism::None,
+        )
+    }
+}
+
+/// Sets the output to the convolution of `x` with `w`, plus `bias` for each filter.
+pub fn forward<T: Real>(
+    g: &Geometry,
+    x: &[T],
+    w: &[T],
+    bias: Option<&[T]>,
+    y: Shared<T>,
+    one: T,
+    par: &dyn Parallel,
+) {
+    let (rows, positions) = (g.depth() * g.window(), g.positions());
+    let block = g.block(rows);
+    let blocks = positions.div_ceil(block);
+    let grain = (WORK / (g.width() * rows * block).max(1)).max(1);
+    split(par, g.samples * g.groups * blocks, grain, |range| {
+        with_scratch(if g.is_pointwise() { 0 } else { rows * block * size_of::<T>() }, |scratch| {
+            let columns = scratch.cast::<T>();
+            for unit in range {
+                let (image, part) =
+                    (unit / blocks, unit % blocks * block..positions.min((unit % blocks + 1) * block));
+                let (n, group) = (image / g.groups, image % g.groups);
+                let input = &x[(n * g.channels + group * g.depth()) * g.pixels()..];
+                let filters = &w[group * g.width() * rows..];
+                // SAFETY: one unit writes the positions `part` of its own filters; sizes are the arrays'.
+                unsafe {
+                    let out = y.at(((n * g.filters + group * g.width()) * positions + part.start) as isize);
+                    let sizes = [g.width(), part.len(), rows];
+                    let from = if g.is_pointwise() {
+                        (input.as_ptr().add(part.start), positions, 1)
+                    } else {
+                        g.to_columns(input.as_ptr(), columns, 0..g.depth(), part.clone());
+                        (columns.cast_const(), part.len(), 1)
+                    };
+                    product(sizes, (out, positions), (filters.as_ptr(), rows, 1), from, one, false);
+                    if let Some(bias) = bias {
+                        for f in 0..g.width() {
+                            let row = std::slice::from_raw_parts_mut(out.add(f * positions), part.len());
+                            let b = bias[group * g.width() + f];
+                            row.iter_mut().for_each(|v| *v += b);
+                        }
+                    }
+                }
+            }
+        });
+    });
+}
+
+/// Sets `x` (zeros before) to the adjoint in the data: every output gradient goes back to its window.
+pub fn data_gradient<T: Real>(g: &Geometry, gy: &[T], w: &[T], x: Shared<T>, one: T, par: &dyn Parallel) {
+    let (window, positions, depth) = (g.window(), g.positions(), g.depth());
+    let channels = g.channel_block();
+    let parts = depth.div_ceil(channels);
+    let block = g.block(channels * window);
+    let grain = (WORK / (g.width() * channels * window * positions).max(1)).max(1);
+    split(par, g.samples * g.groups * parts, grain, |range| {
+        with_scratch(channels * window * block * size_of::<T>(), |scratch| {
+            let columns = scratch.cast::<T>();
+            for unit in range {
+                let (image, first) = (unit / parts, unit % parts * channels);
+                let (n, group) = (image / g.groups, image % g.groups);
+                let own = first..depth.min(first + channels);
+                let rows = own.len() * window;
+                let gy = &gy[(n * g.filters + group * g.width()) * positions..];
+                let filters = &w[group * g.width() * depth * window + first * window..];
+                for start in (0..positions).step_by(block) {
+                    let part = start..positions.min(start + block);
+                    // SAFETY: one unit adds to its own channels only; sizes are the arrays'.
+                    unsafe {
+                        let image = x.at(((n * g.channels + group * depth) * g.pixels()) as isize);
+                        product(
+                            [rows, part.len(), g.width()],
+                            (columns, part.len()),
+                            (filters.as_ptr(), 1, depth * window),
+                            (gy.as_ptr().add(start), positions, 1),
+                            one,
+                            false,
+                        );
+                        g.from_columns(columns, image, own.clone(), part);
+                    }
+                }
+            }
+        });
+    });
+}
+
+/// Sets `gw` to the adjoint in the weight. Samples are summed in groups, whose sums are added in order.
+pub fn weight_gradient<T: Real>(g: &Geometry, x: &[T], gy: &[T], gw: &mut [T], one: T, par: &dyn Parallel) {
+    let (window, positions, depth) = (g.window(), g.positions(), g.depth());
+    let size = gw.len();
+    // At most 16 partial sums, in at most 16 MiB of float32.
+    let sums = g.samples.min(16).min((1 << 22) / size.max(1)).max(1);
+    let together = g.samples.div_ceil(sums);
+    let sums = g.samples.div_ceil(together.max(1)).max(1);
+    let mut partial = vec![T::default(); if sums > 1 { size * sums } else { 0 }];
+    let target = Shared(if sums > 1 { partial.as_mut_ptr() } else { gw.as_mut_ptr() });
+    let channels = g.channel_block();
+    let parts = depth.div_ceil(channels);
+    let block = g.block(channels * window);
+    split(par, sums * g.groups * parts, 1, |range| {
+        with_scratch(channels * window * block * size_of::<T>(), |scratch| {
+            let columns = scratch.cast::<T>();
+            for unit in range {
+                let (sum, rest) = (unit / (g.groups * parts), unit % (g.groups * parts));
+                let (group, first) = (rest / parts, rest % parts * channels);
+                let own = first..depth.min(first + channels);
+                let rows = own.len() * window;
+                let place = (sum * size + (group * g.width() * depth + first) * window) as isize;
+                let mut add = false;
+                for n in sum * together..g.samples.min((sum + 1) * together) {
+                    let image = &x[(n * g.channels + group * depth) * g.pixels()..];
+                    let gy = &gy[(n * g.filters + group * g.width()) * positions..];
+                    for start in (0..positions).step_by(block) {
+                        let part = start..positions.min(start + block);
+                        // SAFETY: one unit writes its own sum, group and channels; sizes are the arrays'.
+                        unsafe {
+                            g.to_columns(image.as_ptr(), columns, own.clone(), part.clone());
+                            product(
+                                [g.width(), rows, part.len()],
+                                (target.at(place), depth * window),
+                                (gy.as_ptr().add(start), positions, 1),
+                                (columns.cast_const(), 1, part.len()),
+                                one,
+                                add,
+                            );
+                        }
+                        add = true;
+                    }
+                }
+            }
+        });
+    });
+    if sums > 1 {
+        let out = Shared(gw.as_mut_ptr());
+        split(par, size, 1 << 14, |range| {
+            for i in range {
+                let mut total = partial[i];
+                (1..sums).for_each(|s| total += partial[s * size + i]);
+                // SAFETY: element i, this chunk's own.
+                unsafe { *out.at(i as isize) = total };
+            }
+        });
+    }
+}
