@@ -3,8 +3,11 @@
 use crate::op::Op;
 
 pub mod arith;
+pub mod bitwise;
 pub mod cast;
+pub mod compare;
 pub mod create;
+pub mod exp_log;
 pub mod index;
 pub mod join;
 pub mod linalg;
@@ -13,13 +16,19 @@ pub mod nn_dense;
 pub mod nn_norm;
 pub mod random;
 pub mod reduce;
+pub mod rounding;
 pub mod shape;
 pub mod sort;
+pub mod special;
+pub mod trig;
 
 const FAMILIES: &[&[&Op]] = &[
     arith::OPS,
+    bitwise::OPS,
     cast::OPS,
+    compare::OPS,
     create::OPS,
+    exp_log::OPS,
     index::OPS,
     join::OPS,
     linalg::OPS,
@@ -28,8 +37,11 @@ const FAMILIES: &[&[&Op]] = &[
     nn_norm::OPS,
     random::OPS,
     reduce::OPS,
+    rounding::OPS,
     shape::OPS,
     sort::OPS,
+    special::OPS,
+    trig::OPS,
 ];
 
 /// Every op, by family.
