@@ -7,11 +7,22 @@ use smallvec::SmallVec;
 pub type Strides = SmallVec<[isize; 6]>;
 
 /// Where the elements of an array lie in its buffer; strides and offset count elements.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     pub shape: Shape,
     pub strides: Strides,
     pub offset: usize,
+}
+
+impl Clone for Layout {
+    fn clone(&self) -> Layout {
+        // As slices of plain numbers: SmallVec's own clone goes element by element, and this is on every path.
+        Layout {
+            shape: Shape::from_slice(&self.shape),
+            strides: Strides::from_slice(&self.strides),
+            offset: self.offset,
+        }
+    }
 }
 
 /// One entry of a basic index, already checked against the array's shape.

@@ -14,12 +14,18 @@ use crate::{DType, Scalar};
 use smallvec::SmallVec;
 
 /// What is known of an operand or a result before anything runs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub struct Meta {
     pub shape: Shape,
     pub dtype: DType,
     /// The value, where the operand is a Python scalar: weak in promotion.
     pub scalar: Option<Scalar>,
+}
+
+impl Clone for Meta {
+    fn clone(&self) -> Meta {
+        Meta { shape: Shape::from_slice(&self.shape), ..*self }
+    }
 }
 
 impl Meta {

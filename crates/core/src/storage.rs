@@ -2,9 +2,11 @@
 //!
 //! Rationale: first-touch page faults cost more than the work of many kernels, so freed buffers stay mapped
 //! and are handed out again, warm. Each size class has a lock of its own, held for one push or pop.
+//! Every byte is initialised when the system gives it (large buffers come as zero pages, in huge pages where the
+//! system has them), so a buffer's bytes may be borrowed as `[u8]` before anything was written.
 //! Limitations: a class rounds sizes up by at most a quarter; what rounds up to more than `isize` is refused.
 
-use std::alloc::{Layout, alloc, dealloc};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -15,7 +17,7 @@ pub const ALIGN: usize = 64;
 /// Four classes per power of two, from 64 bytes up to the address space.
 const CLASSES: usize = 4 * 58;
 
-/// Memory of one array, given back to the pool on drop. The contents start undefined.
+/// Memory of one array, given back to the pool on drop. The contents start as whatever was there before.
 pub struct Buffer {
     ptr: NonNull<u8>,
     /// The bytes asked for.
@@ -118,8 +120,8 @@ impl Drop for Buffer {
         let (class, bytes) = class_of(self.len).expect("it was allocated");
         POOL.live.fetch_sub(bytes, Relaxed);
         if POOL.cached.load(Relaxed) + bytes > POOL.limit.load(Relaxed) {
-            // SAFETY: allocated by `allocate` with the same layout, and nobody refers to it any more.
-            unsafe { dealloc(self.ptr.as_ptr(), layout(bytes)) };
+            // SAFETY: allocated for this class, and nobody refers to it any more.
+            unsafe { system_free(self.ptr, bytes) };
             return;
         }
         POOL.cached.fetch_add(bytes, Relaxed);
@@ -128,12 +130,57 @@ impl Drop for Buffer {
 }
 
 fn allocate(bytes: usize) -> Option<NonNull<u8>> {
-    // SAFETY: the layout's size is at least 64.
-    let ask = || NonNull::new(unsafe { alloc(layout(bytes)) });
-    ask().or_else(|| {
+    system_allocate(bytes).or_else(|| {
         release();
-        ask()
+        system_allocate(bytes)
     })
+}
+
+/// From this size on, memory is mapped directly: zero pages cost nothing until they are touched.
+const MAPPED: usize = 1 << 20;
+
+#[cfg(unix)]
+fn is_mapped(bytes: usize) -> bool {
+    bytes >= MAPPED
+}
+
+#[cfg(not(unix))]
+fn is_mapped(_bytes: usize) -> bool {
+    false
+}
+
+/// Zeroed memory of `bytes`, a class size.
+fn system_allocate(bytes: usize) -> Option<NonNull<u8>> {
+    #[cfg(unix)]
+    if is_mapped(bytes) {
+        let (read_write, private) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new anonymous mapping touches no existing memory.
+        let ptr = unsafe { libc::mmap(std::ptr::null_mut(), bytes, read_write, private, -1, 0) };
+        if ptr == libc::MAP_FAILED {
+            return None;
+        }
+        #[cfg(target_os = "linux")]
+        // SAFETY: advice on the mapping just made; whether it is taken does not matter.
+        unsafe {
+            libc::madvise(ptr, bytes, libc::MADV_HUGEPAGE);
+        }
+        return NonNull::new(ptr.cast());
+    }
+    // SAFETY: the layout's size is at least 64.
+    NonNull::new(unsafe { alloc_zeroed(layout(bytes)) })
+}
+
+/// # Safety
+/// `ptr` came from `system_allocate(bytes)` and nobody refers to it any more.
+unsafe fn system_free(ptr: NonNull<u8>, bytes: usize) {
+    #[cfg(unix)]
+    if is_mapped(bytes) {
+        // SAFETY: the caller's contract.
+        unsafe { libc::munmap(ptr.as_ptr().cast(), bytes) };
+        return;
+    }
+    // SAFETY: the caller's contract; the same layout.
+    unsafe { dealloc(ptr.as_ptr(), layout(bytes)) };
 }
 
 /// Gives every cached buffer back to the system.
@@ -144,8 +191,8 @@ pub fn release() {
         let bytes = (1usize << power) + (class % 4 + 1) * (1 << (power - 2));
         for NonNullSend(ptr) in list {
             POOL.cached.fetch_sub(bytes, Relaxed);
-            // SAFETY: allocated by `allocate` for this class; the list owned it.
-            unsafe { dealloc(ptr.as_ptr(), layout(bytes)) };
+            // SAFETY: allocated for this class; the list owned it.
+            unsafe { system_free(ptr, bytes) };
         }
     }
 }

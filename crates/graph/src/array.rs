@@ -107,12 +107,8 @@ impl Array {
     ) -> Result<Array> {
         let bytes = checked_numel("array", shape, dtype.size())? * dtype.size();
         let buffer = Buffer::new(bytes).ok_or_else(|| Error::memory("array", bytes))?;
-        // SAFETY: zeroed first, so that `fill` sees initialised bytes; nobody else has the buffer yet.
-        let slice = unsafe {
-            std::ptr::write_bytes(buffer.as_ptr(), 0, bytes);
-            std::slice::from_raw_parts_mut(buffer.as_ptr(), bytes)
-        };
-        fill(slice);
+        // SAFETY: a buffer's bytes are always initialised (see `storage`); nobody else has it yet.
+        fill(unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), bytes) });
         let value = Arc::new(Value::ready(buffer, device));
         Ok(Array::new(Place { value, layout: Layout::contiguous(shape), dtype }))
     }

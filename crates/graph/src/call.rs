@@ -3,7 +3,7 @@
 use crate::value::Value;
 use mxnp_core::attrs::Attrs;
 use mxnp_core::op::{Draw, Meta};
-use mxnp_core::{DType, Layout, Op, Scalar};
+use mxnp_core::{DType, Layout, Op, Scalar, Shape};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(crate) struct Place {
 
 impl Place {
     pub fn meta(&self) -> Meta {
-        Meta::new(self.layout.shape.clone(), self.dtype)
+        Meta::new(Shape::from_slice(&self.layout.shape), self.dtype)
     }
 
     /// Whether it is all of its value, in row-major order.
