@@ -10,6 +10,7 @@ import numpy as onp
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from mxnp import _core
 
 SHAPES = st.lists(st.integers(0, 4), min_size=0, max_size=4).map(tuple)
@@ -222,7 +223,10 @@ def test_float_indices_are_truncated_toward_zero_and_refused_in_numpys_mode() ->
         ((Ellipsis, Ellipsis), "an index can only have a single ellipsis"),
         ("x", "only integers, slices"),
         (1.0, "only integers, slices"),
-        (onp.ones((2, 2), bool), "boolean index did not match indexed array along axis 0; size of axis is 3 but"),
+        (
+            onp.ones((2, 2), bool),
+            "boolean index did not match indexed array along axis 0; size of axis is 3 but",
+        ),
         ((onp.array([0, 1]), onp.array([0, 1, 2])), "shape mismatch: indexing arrays could not be broadcast"),
     ],
 )
@@ -249,7 +253,9 @@ def test_an_index_out_of_range_in_data_is_raised_by_the_first_wait_and_writes_no
 
 def test_values_that_do_not_fit_are_refused() -> None:
     a = _core.array(data_of((3, 4)))
-    with pytest.raises(ValueError, match=r"could not broadcast input array from shape \(2,\) into shape \(4,\)"):
+    with pytest.raises(
+        ValueError, match=r"could not broadcast input array from shape \(2,\) into shape \(4,\)"
+    ):
         a[0] = [1, 2]
     with pytest.raises(ValueError, match="could not be broadcast"):
         a[[0, 1]] = _core.array([1.0, 2.0])

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as onp
 import pytest
+
 from mxnp import _core
 
 NUMERIC = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
@@ -140,7 +141,9 @@ def test_objects_that_give_arrays() -> None:
     assert _core.array(HasDLPack(onp.arange(3, dtype="uint8"))).tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("obj", ["abc", None, {1: 2}, object(), [None], ["a"], onp.array(["a"]), b"ab", {1, 2}])
+@pytest.mark.parametrize(
+    "obj", ["abc", None, {1: 2}, object(), [None], ["a"], onp.array(["a"]), b"ab", {1, 2}]
+)
 def test_what_is_no_number_is_a_type_error(obj: Any) -> None:
     if obj == b"ab":
         assert _core.array(obj).tolist() == [97, 98]

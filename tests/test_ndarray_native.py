@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as onp
 import pytest
+
 from mxnp import _core
 
 BINARY = [

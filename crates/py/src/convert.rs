@@ -5,10 +5,12 @@ use crate::array::{NDArray, wrap};
 use crate::buffer::{self, Lent};
 use crate::device::Device;
 use crate::dtype;
-use crate::error::{adopt, call, call_detached, type_error, value_error};
+use crate::error::{call, call_detached, type_error, value_error};
+use crate::lists::from_list;
 use crate::operand::{self, invoke_one};
 use crate::wait::enter;
 use mxnp_core::ops::cast;
+use mxnp_core::shape::MAX_NDIM;
 use mxnp_core::{DType, Scalar};
 use mxnp_graph::{Array, DeviceKind, Input, modes};
 use pyo3::prelude::*;
@@ -49,7 +51,7 @@ pub fn array(obj: &Bound<'_, PyAny>, dtype: Option<DType>, device: mxnp_graph::D
 }
 
 /// The dtype of a number, or of a list of such numbers, that nothing else decides.
-fn default_dtype(scalar: Scalar) -> DType {
+pub fn default_dtype(scalar: Scalar) -> DType {
     let mode = modes::mode();
     match scalar {
         Scalar::Bool(_) => DType::Bool,
@@ -99,7 +101,7 @@ pub fn to_device(py: Python<'_>, array: Array, device: mxnp_graph::Device) -> Py
     })
 }
 
-fn finish(py: Python<'_>, array: Array, dtype: Option<DType>) -> PyResult<Array> {
+pub fn finish(py: Python<'_>, array: Array, dtype: Option<DType>) -> PyResult<Array> {
     match dtype {
         Some(dtype) if dtype != array.dtype() => astype(py, &array, dtype),
         _ => Ok(array),
@@ -107,7 +109,7 @@ fn finish(py: Python<'_>, array: Array, dtype: Option<DType>) -> PyResult<Array>
 }
 
 /// A copy of a NumPy array or scalar, in its dtype.
-fn from_numpy(obj: &Bound<'_, PyAny>, device: mxnp_graph::Device) -> PyResult<Array> {
+pub fn from_numpy(obj: &Bound<'_, PyAny>, device: mxnp_graph::Device) -> PyResult<Array> {
     let py = obj.py();
     let numpy_dtype = obj.getattr("dtype")?;
     let dtype = dtype::from_numpy(&numpy_dtype)?;
@@ -135,134 +137,6 @@ fn copy_bytes(lent: &Lent, out: &mut [u8]) {
         // SAFETY: the lent buffer is C-contiguous, readable and disjoint from the fresh memory.
         unsafe { std::ptr::copy_nonoverlapping(lent.ptr(), out.as_mut_ptr(), out.len()) }
     }
-}
-
-/// What the leaves of nested lists are.
-#[derive(Default)]
-struct Leaves {
-    bools: bool,
-    integers: bool,
-    floats: bool,
-    complexes: bool,
-    /// The common dtype of leaves that have one.
-    strong: Option<DType>,
-    /// An mxnp array is among them.
-    arrays: bool,
-    /// Something that NumPy must judge.
-    others: bool,
-}
-
-impl Leaves {
-    fn scan(&mut self, obj: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
-        let nested = |items: Vec<Bound<'_, PyAny>>, leaves: &mut Leaves| {
-            items.iter().try_for_each(|item| leaves.scan(item, depth + 1))
-        };
-        if depth > mxnp_core::shape::MAX_NDIM {
-            return Ok(()); // NumPy names the limit
-        }
-        if let Ok(list) = obj.cast::<PyList>() {
-            return nested(list.iter().collect(), self);
-        }
-        if let Ok(tuple) = obj.cast::<PyTuple>() {
-            return nested(tuple.iter().collect(), self);
-        }
-        match operand::scalar(obj)? {
-            Some(Scalar::Bool(_)) => self.bools = true,
-            Some(Scalar::Int(_)) => self.integers = true,
-            Some(Scalar::Float(_)) => self.floats = true,
-            Some(Scalar::Complex(..)) => self.complexes = true,
-            None => self.scan_array(obj)?,
-        }
-        Ok(())
-    }
-
-    fn scan_array(&mut self, obj: &Bound<'_, PyAny>) -> PyResult<()> {
-        let found = match obj.cast::<NDArray>() {
-            Ok(array) => {
-                self.arrays = true;
-                Some(array.get().get(obj.py()).dtype())
-            }
-            Err(_) if operand::is_numpy(obj)? => Some(dtype::from_numpy(&obj.getattr("dtype")?)?),
-            Err(_) => None,
-        };
-        match (self.strong, found) {
-            (_, None) => self.others = true,
-            (None, some) => self.strong = some,
-            (Some(a), Some(b)) => {
-                self.strong = Some(mxnp_core::promote::promote_types(a, b, modes::mode()));
-            }
-        }
-        Ok(())
-    }
-
-    /// The dtype of the array, None where NumPy's choice stands.
-    fn dtype(&self) -> Option<DType> {
-        if self.others {
-            return None;
-        }
-        let mode = modes::mode();
-        let weak = match self {
-            Leaves { complexes: true, .. } => Some(Scalar::Complex(0.0, 0.0)),
-            Leaves { floats: true, .. } => Some(Scalar::Float(0.0)),
-            Leaves { integers: true, .. } => Some(Scalar::Int(0)),
-            Leaves { bools: true, .. } => Some(Scalar::Bool(false)),
-            _ => None,
-        };
-        match (self.strong, weak) {
-            (Some(strong), weak) => {
-                let mut metas = vec![mxnp_core::Meta::new(mxnp_core::Shape::new(), strong)];
-                metas.extend(weak.map(|s| mxnp_core::Meta {
-                    scalar: Some(s),
-                    ..mxnp_core::Meta::new(mxnp_core::Shape::new(), dtype::scalar_dtype(s))
-                }));
-                Some(mxnp_core::promote::result_type_unchecked(&metas, mode))
-            }
-            (None, Some(weak)) => Some(default_dtype(weak)),
-            (None, None) => Some(mode.default_float()), // no element at all
-        }
-    }
-}
-
-/// An array from nested lists and tuples, which may hold arrays.
-fn from_list(obj: &Bound<'_, PyAny>, dtype: Option<DType>, device: mxnp_graph::Device) -> PyResult<Array> {
-    let py = obj.py();
-    let mut leaves = Leaves::default();
-    leaves.scan(obj, 0)?;
-    let wanted = dtype.or_else(|| leaves.dtype());
-    let source = if leaves.arrays { with_numpy(obj)? } else { obj.clone() };
-    // bfloat16 comes by way of float32: NumPy may not know the type.
-    let direct = wanted.map(|d| if d == DType::BF16 { DType::F32 } else { d });
-    let arguments = match direct {
-        Some(direct) => (source, dtype::object(py, direct)?),
-        None => (source, py.None().into_bound(py)),
-    };
-    let made = py.import("numpy")?.call_method1("array", arguments).map_err(|e| adopt(py, e))?;
-    let array = from_numpy(&made, device)?;
-    finish(py, array, wanted)
-}
-
-/// The same nested lists with NumPy arrays in place of ours.
-pub fn with_numpy<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let py = obj.py();
-    if let Ok(array) = obj.cast::<NDArray>() {
-        return crate::export::asnumpy(py, &array.get().array(py));
-    }
-    if let Ok(list) = obj.cast::<PyList>() {
-        let items: Vec<_> = list.iter().map(|item| with_numpy(&item)).collect::<PyResult<_>>()?;
-        return Ok(PyList::new(py, items)?.into_any());
-    }
-    if let Ok(tuple) = obj.cast_exact::<PyTuple>() {
-        let items: Vec<_> = tuple.iter().map(|item| with_numpy(&item)).collect::<PyResult<_>>()?;
-        return Ok(PyTuple::new(py, items)?.into_any());
-    }
-    if let Ok(dict) = obj.cast_exact::<PyDict>() {
-        let out = PyDict::new(py);
-        for (key, value) in dict.iter() {
-            out.set_item(key, with_numpy(&value)?)?;
-        }
-        return Ok(out.into_any());
-    }
-    Ok(obj.clone())
 }
 
 /// An array from any other object: a buffer, `__array__`, `__dlpack__`, or a sequence.
@@ -303,7 +177,11 @@ fn refused(obj: &Bound<'_, PyAny>) -> PyResult<PyErr> {
 
 /// `np.array`.
 #[pyfunction]
-#[pyo3(name = "array", signature = (obj, dtype = None, device = None, copy = Some(true), ndmin = 0))]
+#[pyo3(
+    name = "array",
+    signature = (obj, dtype = None, device = None, copy = Some(true), ndmin = 0),
+    text_signature = "(obj, dtype=None, device=None, copy=True, ndmin=0)"
+)]
 pub fn py_array(
     obj: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
@@ -349,6 +227,12 @@ fn with_ndim(py: Python<'_>, array: Array, ndmin: usize) -> PyResult<Array> {
     if array.ndim() >= ndmin {
         return Ok(array);
     }
+    if ndmin > MAX_NDIM {
+        return Err(value_error(
+            py,
+            format!("ndmin bigger than the allowed number of dimensions ({MAX_NDIM})"),
+        ));
+    }
     let items = vec![mxnp_core::IndexItem::NewAxis; ndmin - array.ndim()];
     call(py, || mxnp_graph::slice(&array, &items))
 }
@@ -360,8 +244,16 @@ fn shared(obj: &Bound<'_, PyAny>, device: mxnp_graph::Device) -> PyResult<Array>
     if operand::scalar(obj)?.is_some() || obj.is_instance_of::<PyList>() || obj.is_instance_of::<PyTuple>() {
         return Err(refuse());
     }
-    let is_numpy = operand::is_numpy(obj)?;
-    let source = if is_numpy { obj.clone() } else { py.import("numpy")?.call_method1("asarray", (obj,))? };
+    let numpy = py.import("numpy")?;
+    let source = if operand::is_numpy(obj)? {
+        obj.clone()
+    } else if Lent::of(obj, false).is_ok() {
+        // By way of a memoryview: `bytes` are numbers here, not a text.
+        let lent = py.import("builtins")?.getattr("memoryview")?.call1((obj,))?;
+        numpy.call_method1("asarray", (lent,))?
+    } else {
+        numpy.call_method1("asarray", (obj,))?
+    };
     if !source.hasattr("flags")? || source.getattr("ndim").is_err() {
         return Err(refuse());
     }

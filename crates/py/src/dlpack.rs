@@ -308,7 +308,12 @@ pub fn import(obj: &Bound<'_, PyAny>, copy: Option<bool>) -> PyResult<Array> {
     let ndim = tensor.ndim.max(0) as usize;
     // SAFETY: `shape` (and `strides` unless null) have `ndim` entries.
     let axis = |numbers: *const i64, i: usize| unsafe { *numbers.add(i) };
-    let shape: Vec<usize> = (0..ndim).map(|i| axis(tensor.shape, i) as usize).collect();
+    let sizes = (0..ndim).map(|i| usize::try_from(axis(tensor.shape, i)));
+    let shape: Vec<usize> = sizes
+        .collect::<Result<_, _>>()
+        .map_err(|_| PyBufferError::new_err("from_dlpack: a negative size"))?;
+    mxnp_core::shape::checked_numel("from_dlpack", &shape, dtype.size())
+        .map_err(|error| crate::error::core_error(py, error))?;
     let size = dtype.size() as isize;
     let strides: Vec<isize> = match tensor.strides.is_null() {
         true => contiguous_strides(&shape).iter().map(|s| s * size).collect(),

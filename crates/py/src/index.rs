@@ -6,6 +6,7 @@ use crate::error::index_error;
 use crate::export;
 use crate::operand::{self, is_numpy};
 use mxnp_core::ops::index as ops;
+use mxnp_core::shape::MAX_NDIM;
 use mxnp_core::{DType, IndexItem, Layout, Scalar};
 use mxnp_graph::{Array, Device, Input, modes};
 use pyo3::prelude::*;
@@ -91,7 +92,7 @@ fn entry<'py>(obj: &Bound<'py, PyAny>, device: Device) -> PyResult<Entry<'py>> {
 /// An index array with the dtype NumPy gives it: a list of integers is not float32 here.
 fn index_array(obj: &Bound<'_, PyAny>, device: Device) -> PyResult<Array> {
     let py = obj.py();
-    let made = py.import("numpy")?.call_method1("asarray", (convert::with_numpy(obj)?,))?;
+    let made = py.import("numpy")?.call_method1("asarray", (crate::lists::with_numpy(obj)?,))?;
     let is_empty = made.getattr("size")?.extract::<usize>()? == 0;
     // An empty list is an empty list of integers.
     let dtype = (is_empty && !is_numpy(obj)?).then_some(DType::I64);
@@ -142,6 +143,12 @@ pub fn read(key: &Bound<'_, PyAny>, shape: &[usize], device: Device) -> PyResult
             "too many indices for array: array is {}-dimensional, but {taken} were indexed",
             shape.len()
         );
+        return Err(index_error(py, text));
+    }
+    let added = entries.iter().filter(|e| matches!(e, Entry::NewAxis | Entry::Truth(_))).count();
+    if shape.len() + added > MAX_NDIM {
+        let text =
+            format!("number of dimensions must be within [0, {MAX_NDIM}], indexing result would have more");
         return Err(index_error(py, text));
     }
     let has_arrays = entries.iter().any(|e| matches!(e, Entry::Mask(_) | Entry::Array(_) | Entry::Truth(_)));

@@ -14,6 +14,7 @@ mod error;
 mod export;
 mod index;
 mod known;
+mod lists;
 mod operand;
 mod operators;
 mod ops;
@@ -65,6 +66,8 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // PyO3 lists everything there, private names too; nobody star-imports this module.
+        module.delattr("__all__")?;
         crate::control::install(module)
     }
 }

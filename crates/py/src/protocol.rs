@@ -2,8 +2,9 @@
 //! trapped: what mxnp does not know works as if the arrays had been NumPy's.
 
 use crate::array::NDArray;
-use crate::convert::{self, with_numpy};
+use crate::convert;
 use crate::error::call;
+use crate::lists::with_numpy;
 use crate::operand::is_numpy;
 use crate::ufunc;
 use mxnp_graph::Input;
