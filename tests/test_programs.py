@@ -380,8 +380,8 @@ def train(program, kind, count, twice):
                     else:
                         x = machine.values[step.args[0] % len(machine.values)]
                         made = x * 0.5  # a functional update of an array that nothing else sees
-                        made *= 0.5
                         made += x
+                        made -= x * x
                         machine.values.append(made * 0.75)
                 z = sum((np.sum(v * 0.5) for v in machine.values[3:]), np.sum(leaves[0] * leaves[0]))
             z.backward()
