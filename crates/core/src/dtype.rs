@@ -193,7 +193,8 @@ elements!(Bool => Bool, i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8, 
     u64 => U64, f16 => F16, bf16 => BF16, f32 => F32, f64 => F64, Complex32 => C64, Complex64 => C128);
 
 /// Evaluates `$body` with the type name `$t` bound to the Rust type behind a dtype. The forms `ints`
-/// (no bool), `floats`, `inexact` (floats and complex), `reals` (bool excluded), `all` choose which dtypes are expanded; the last arm
+/// (no bool), `floats`, `inexact` (floats and complex), `reals` (no bool), `ordered`
+/// (reals and bool), `bits` (ints and bool), `numbers` (all but bool) and `all` choose which dtypes are expanded; the last arm
 /// gives the value for every other dtype.
 #[macro_export]
 macro_rules! with_type {
@@ -203,6 +204,26 @@ macro_rules! with_type {
             $crate::DType::C64 => { type $t = $crate::Complex32; $body }
             $crate::DType::C128 => { type $t = $crate::Complex64; $body }
             other => $crate::with_type!(reals other, $t => $body, else unreachable!("every dtype is listed")),
+        }
+    };
+    (all $d:expr, $t:ident => $body:expr, else $other:expr) => { $crate::with_type!(all $d, $t => $body) };
+    (ordered $d:expr, $t:ident => $body:expr, else $other:expr) => {
+        match $d {
+            $crate::DType::Bool => { type $t = $crate::Bool; $body }
+            other => $crate::with_type!(reals other, $t => $body, else $other),
+        }
+    };
+    (bits $d:expr, $t:ident => $body:expr, else $other:expr) => {
+        match $d {
+            $crate::DType::Bool => { type $t = $crate::Bool; $body }
+            other => $crate::with_type!(ints other, $t => $body, else $other),
+        }
+    };
+    (numbers $d:expr, $t:ident => $body:expr, else $other:expr) => {
+        match $d {
+            $crate::DType::C64 => { type $t = $crate::Complex32; $body }
+            $crate::DType::C128 => { type $t = $crate::Complex64; $body }
+            other => $crate::with_type!(reals other, $t => $body, else $other),
         }
     };
     (reals $d:expr, $t:ident => $body:expr, else $other:expr) => {

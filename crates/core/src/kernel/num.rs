@@ -115,3 +115,320 @@ macro_rules! complex_division {
     )* };
 }
 complex_division!(Complex32, Complex64);
+
+/// Real numbers: an order, sign and magnitude. Bool counts as 0 and 1.
+pub trait Ordered: Num {
+    /// Not a number: never true of integers.
+    fn is_nan(self) -> bool;
+    fn lt(self, other: Self) -> bool;
+    fn absolute(self) -> Self;
+    /// -1, 0 or 1, NaN for NaN.
+    fn sign(self) -> Self;
+    /// The least value (-inf) and the greatest.
+    const LEAST: Self;
+    const GREATEST: Self;
+
+    /// The greater one; NaN if either is; the first on ties.
+    #[inline(always)]
+    fn maximum(self, other: Self) -> Self {
+        if self.lt(other) | other.is_nan() & !self.is_nan() { other } else { self }
+    }
+    #[inline(always)]
+    fn minimum(self, other: Self) -> Self {
+        if other.lt(self) | other.is_nan() & !self.is_nan() { other } else { self }
+    }
+}
+
+macro_rules! ordered_ints {
+    ($($t:ty: |$x:ident| $abs:expr, $sign:expr;)*) => { $(
+        impl Ordered for $t {
+            const LEAST: $t = <$t>::MIN;
+            const GREATEST: $t = <$t>::MAX;
+            #[inline(always)]
+            fn is_nan(self) -> bool { false }
+            #[inline(always)]
+            fn lt(self, other: $t) -> bool { self < other }
+            #[inline(always)]
+            fn absolute(self) -> $t { let $x = self; $abs }
+            #[inline(always)]
+            fn sign(self) -> $t { let $x = self; $sign }
+        }
+    )* };
+}
+ordered_ints! {
+    i8: |x| x.wrapping_abs(), x.signum();
+    i16: |x| x.wrapping_abs(), x.signum();
+    i32: |x| x.wrapping_abs(), x.signum();
+    i64: |x| x.wrapping_abs(), x.signum();
+    u8: |x| x, (x != 0) as u8;
+    u16: |x| x, (x != 0) as u16;
+    u32: |x| x, (x != 0) as u32;
+    u64: |x| x, (x != 0) as u64;
+}
+
+impl Ordered for Bool {
+    const LEAST: Bool = Bool::new(false);
+    const GREATEST: Bool = Bool::new(true);
+    #[inline(always)]
+    fn is_nan(self) -> bool {
+        false
+    }
+    #[inline(always)]
+    fn lt(self, other: Bool) -> bool {
+        !self.get() & other.get()
+    }
+    #[inline(always)]
+    fn absolute(self) -> Bool {
+        self
+    }
+    #[inline(always)]
+    fn sign(self) -> Bool {
+        self
+    }
+}
+
+macro_rules! ordered_floats {
+    ($($t:ty),*) => { $(
+        impl Ordered for $t {
+            const LEAST: $t = <$t>::NEG_INFINITY;
+            const GREATEST: $t = <$t>::INFINITY;
+            #[inline(always)]
+            fn is_nan(self) -> bool { self != self }
+            #[inline(always)]
+            fn lt(self, other: $t) -> bool { self < other }
+            #[inline(always)]
+            fn absolute(self) -> $t { self.abs() }
+            #[inline(always)]
+            fn sign(self) -> $t {
+                let s = if self > 0.0 { 1.0 } else { self };
+                if self < 0.0 { -1.0 } else { s }
+            }
+        }
+    )* };
+}
+ordered_floats!(f32, f64);
+
+/// Division that rounds down, and its remainder, which has the divisor's sign. Integers divided by zero
+/// give 0, as NumPy's.
+pub trait Divide: Ordered {
+    fn floor_divide(self, other: Self) -> Self;
+    fn modulo(self, other: Self) -> Self;
+    /// The remainder that has the dividend's sign.
+    fn fmod(self, other: Self) -> Self;
+}
+
+macro_rules! divide_ints {
+    ($($t:ty),*) => { $(
+        impl Divide for $t {
+            #[inline(always)]
+            fn floor_divide(self, other: $t) -> $t {
+                let safe = if other == 0 { 1 } else { other };
+                let (q, r) = (self.wrapping_div(safe), self.wrapping_rem(safe));
+                #[allow(unused_comparisons)] // unsigned types have no negative side
+                let down = (r != 0) & ((r < 0) != (safe < 0));
+                if other == 0 { 0 } else { q.wrapping_sub(down as $t) }
+            }
+            #[inline(always)]
+            fn modulo(self, other: $t) -> $t {
+                let safe = if other == 0 { 1 } else { other };
+                let r = self.wrapping_rem(safe);
+                #[allow(unused_comparisons)] // unsigned types have no negative side
+                let down = (r != 0) & ((r < 0) != (safe < 0));
+                if other == 0 { 0 } else if down { r.wrapping_add(safe) } else { r }
+            }
+            #[inline(always)]
+            fn fmod(self, other: $t) -> $t {
+                let safe = if other == 0 { 1 } else { other };
+                if other == 0 { 0 } else { self.wrapping_rem(safe) }
+            }
+        }
+    )* };
+}
+divide_ints!(i8, i16, i32, i64, u8, u16, u32, u64);
+
+impl<T: Float> Divide for T {
+    #[inline(always)]
+    fn floor_divide(self, other: T) -> T {
+        let r = self.remainder(other);
+        let adjusted = r != T::ZERO && r.lt(T::ZERO) != other.lt(T::ZERO);
+        let q = self.sub(r).div(other);
+        let q = if adjusted { q.sub(T::ONE) } else { q };
+        // The quotient is whole but for rounding.
+        let whole = q.floor();
+        let whole = if T::of(0.5).lt(q.sub(whole)) { whole.add(T::ONE) } else { whole };
+        let whole = if q == T::ZERO { T::ZERO.with_sign_of(self.div(other)) } else { whole };
+        if other == T::ZERO { self.div(other) } else { whole }
+    }
+    #[inline(always)]
+    fn modulo(self, other: T) -> T {
+        let r = self.remainder(other);
+        let shifted = if r.lt(T::ZERO) != other.lt(T::ZERO) { r.add(other) } else { r };
+        if r == T::ZERO { T::ZERO.with_sign_of(other) } else { shifted }
+    }
+    #[inline(always)]
+    fn fmod(self, other: T) -> T {
+        self.remainder(other)
+    }
+}
+
+/// Real floating point: what the elementary functions are built from.
+pub trait Float: Inexact + Ordered + PartialOrd {
+    const INFINITY: Self;
+    const NAN: Self;
+    /// ln 2 in two parts; the first times any exponent is exact.
+    const LN2_HI: f64;
+    const LN2_LO: f64;
+    /// Beyond these exp is 0 or infinite.
+    const EXP_LOW: f64;
+    const EXP_HIGH: f64;
+    /// Terms of the series that this precision needs.
+    const EXP_TERMS: usize;
+    const LOG_TERMS: usize;
+    const ERF_TERMS: usize;
+    const ERFCX_TERMS: usize;
+    fn of(v: f64) -> Self;
+    fn double(self) -> f64;
+    /// The nearest whole number, for magnitudes below 2^21.
+    fn nearest(self) -> Self;
+    /// Times 2^n for a whole n, through two factors, so that results may be subnormal.
+    fn times_pow2(self, n: Self) -> Self;
+    /// A positive number as m 2^k with m in [sqrt(1/2), sqrt(2)): (m, k).
+    fn split(self) -> (Self, Self);
+    fn with_sign_of(self, other: Self) -> Self;
+    fn is_negative(self) -> bool;
+    fn floor(self) -> Self;
+    fn ceil(self) -> Self;
+    fn trunc(self) -> Self;
+    /// Halves go to the even neighbour.
+    fn rint(self) -> Self;
+    fn sqrt(self) -> Self;
+    /// C's fmod.
+    fn remainder(self, other: Self) -> Self;
+}
+
+macro_rules! floats {
+    ($($t:ty, $u:ty, $i:ty, $mantissa:expr, $bias:expr, $magic:expr, $root_half:expr, $small:expr;
+       $($name:ident: $kind:ty = $value:expr),*;)*) => { $(
+        impl Float for $t {
+            const INFINITY: $t = <$t>::INFINITY;
+            const NAN: $t = <$t>::NAN;
+            $(const $name: $kind = $value;)*
+            #[inline(always)]
+            fn of(v: f64) -> $t { v as $t }
+            #[inline(always)]
+            fn double(self) -> f64 { self as f64 }
+            #[inline(always)]
+            fn nearest(self) -> $t { (self + $magic) - $magic }
+            #[inline(always)]
+            fn times_pow2(self, n: $t) -> $t {
+                // The sum's low bits are the integer n, from 1.5 times a power of two.
+                let whole = ((n + $magic).to_bits() as $i).wrapping_sub(($magic as $t).to_bits() as $i);
+                let first = whole >> 1;
+                let power = |e: $i| <$t>::from_bits((e.wrapping_add($bias) << $mantissa) as $u);
+                self * power(first) * power(whole.wrapping_sub(first))
+            }
+            #[inline(always)]
+            fn split(self) -> ($t, $t) {
+                const LIFT: $t = (1u64 << ($mantissa + 2)) as $t;
+                let subnormal = self < <$t>::MIN_POSITIVE;
+                let x = if subnormal { self * LIFT } else { self };
+                let base = ($root_half as $t).to_bits() as $i;
+                let bits = (x.to_bits() as $i).wrapping_sub(base);
+                let mask = ((1 as $i) << $mantissa) - 1;
+                let m = <$t>::from_bits((bits & mask).wrapping_add(base) as $u);
+                // Whole numbers below 2^22 become floats by an add in the magic number's low bits.
+                let k = <$t>::from_bits(((bits >> $mantissa).wrapping_add(($magic as $t).to_bits() as $i)) as $u);
+                (m, k - $magic - if subnormal { ($mantissa + 2) as $t } else { 0.0 })
+            }
+            #[inline(always)]
+            fn with_sign_of(self, other: $t) -> $t { self.copysign(other) }
+            #[inline(always)]
+            fn is_negative(self) -> bool { self.is_sign_negative() }
+            #[inline(always)]
+            fn floor(self) -> $t { <$t>::floor(self) }
+            #[inline(always)]
+            fn ceil(self) -> $t { <$t>::ceil(self) }
+            #[inline(always)]
+            fn trunc(self) -> $t { <$t>::trunc(self) }
+            #[inline(always)]
+            fn rint(self) -> $t { self.round_ties_even() }
+            #[inline(always)]
+            fn sqrt(self) -> $t { <$t>::sqrt(self) }
+            #[inline(always)]
+            fn remainder(self, other: $t) -> $t { self % other }
+        }
+    )* };
+}
+floats! {
+    f32, u32, i32, 23, 127, 12582912.0, std::f32::consts::FRAC_1_SQRT_2, f32::MIN_POSITIVE;
+        LN2_HI: f64 = 0.693359375, LN2_LO: f64 = -0.00021219444005469057,
+        EXP_LOW: f64 = -104.0, EXP_HIGH: f64 = 89.0,
+        EXP_TERMS: usize = 6, LOG_TERMS: usize = 4, ERF_TERMS: usize = 11, ERFCX_TERMS: usize = 10;
+    f64, u64, i64, 52, 1023, 6755399441055744.0, std::f64::consts::FRAC_1_SQRT_2, f64::MIN_POSITIVE;
+        LN2_HI: f64 = 0.6931471803691238, LN2_LO: f64 = 1.9082149292705877e-10,
+        EXP_LOW: f64 = -746.0, EXP_HIGH: f64 = 710.0,
+        EXP_TERMS: usize = 12, LOG_TERMS: usize = 11, ERF_TERMS: usize = 20, ERFCX_TERMS: usize = 19;
+}
+
+/// Whole numbers seen as bits. Bool has one.
+pub trait Bits: Ordered {
+    fn and(self, other: Self) -> Self;
+    fn or(self, other: Self) -> Self;
+    fn xor(self, other: Self) -> Self;
+    fn not(self) -> Self;
+    /// Shifts past the width give 0, or -1 for a negative number shifted right; negative shifts likewise.
+    fn shl(self, by: Self) -> Self;
+    fn shr(self, by: Self) -> Self;
+}
+
+macro_rules! bits {
+    ($($t:ty),*) => { $(
+        impl Bits for $t {
+            #[inline(always)]
+            fn and(self, other: $t) -> $t { self & other }
+            #[inline(always)]
+            fn or(self, other: $t) -> $t { self | other }
+            #[inline(always)]
+            fn xor(self, other: $t) -> $t { self ^ other }
+            #[inline(always)]
+            fn not(self) -> $t { !self }
+            #[inline(always)]
+            fn shl(self, by: $t) -> $t {
+                if by as u64 >= <$t>::BITS as u64 { 0 } else { self.wrapping_shl(by as u32) }
+            }
+            #[inline(always)]
+            fn shr(self, by: $t) -> $t {
+                let far = if self.lt(0) { (0 as $t).wrapping_sub(1) } else { 0 };
+                if by as u64 >= <$t>::BITS as u64 { far } else { self.wrapping_shr(by as u32) }
+            }
+        }
+    )* };
+}
+bits!(i8, i16, i32, i64, u8, u16, u32, u64);
+
+impl Bits for Bool {
+    #[inline(always)]
+    fn and(self, other: Bool) -> Bool {
+        self.mul(other)
+    }
+    #[inline(always)]
+    fn or(self, other: Bool) -> Bool {
+        self.add(other)
+    }
+    #[inline(always)]
+    fn xor(self, other: Bool) -> Bool {
+        self.sub(other)
+    }
+    #[inline(always)]
+    fn not(self) -> Bool {
+        Bool::new(!self.get())
+    }
+    #[inline(always)]
+    fn shl(self, by: Bool) -> Bool {
+        Bool::new(self.get() & !by.get())
+    }
+    #[inline(always)]
+    fn shr(self, by: Bool) -> Bool {
+        self.shl(by)
+    }
+}

@@ -11,15 +11,39 @@ use crate::{DType, isa_versions, with_type};
 const BLOCK: usize = 32;
 
 /// A formula of one operand.
-pub trait Formula1<W> {
+pub trait Formula1<W: Copy> {
     type O;
     fn f(a: W) -> Self::O;
+    /// Whether `f` is wrong for `a` and `rare` must answer: what would spoil the vector loop.
+    const HAS_RARE: bool = false;
+    #[inline(always)]
+    fn is_rare(_: W) -> bool {
+        false
+    }
+    fn rare(a: W) -> Self::O {
+        Self::f(a)
+    }
 }
 
 /// A formula of two operands.
-pub trait Formula2<W> {
+pub trait Formula2<W: Copy> {
     type O;
     fn f(a: W, b: W) -> Self::O;
+    /// As [`Formula1::HAS_RARE`].
+    const HAS_RARE: bool = false;
+    #[inline(always)]
+    fn is_rare(_: W, _: W) -> bool {
+        false
+    }
+    fn rare(a: W, b: W) -> Self::O {
+        Self::f(a, b)
+    }
+}
+
+/// A formula of three operands, the first of which may have a type of its own.
+pub trait Formula3<C, W> {
+    type O;
+    fn f(a: C, b: W, c: W) -> Self::O;
 }
 
 /// Calls `block` with pointers to whole blocks; the last, partial one is staged in `pads`.
@@ -70,6 +94,14 @@ where
             for k in 0..BLOCK {
                 results[k] = R::narrow(F::f((*a.add(k)).widen()));
             }
+            if F::HAS_RARE && (0..BLOCK).fold(false, |any, k| any | F::is_rare((*a.add(k)).widen())) {
+                for k in 0..BLOCK {
+                    let a = (*a.add(k)).widen();
+                    if F::is_rare(a) {
+                        results[k] = R::narrow(F::rare(a));
+                    }
+                }
+            }
         })
     }
 }
@@ -88,6 +120,34 @@ where
             let (a, b) = (a.cast::<A>(), b.cast::<A>());
             for k in 0..BLOCK {
                 results[k] = R::narrow(F::f((*a.add(k)).widen(), (*b.add(k)).widen()));
+            }
+            let is_rare = |k: usize| F::is_rare((*a.add(k)).widen(), (*b.add(k)).widen());
+            if F::HAS_RARE && (0..BLOCK).fold(false, |any, k| any | is_rare(k)) {
+                for k in 0..BLOCK {
+                    if is_rare(k) {
+                        results[k] = R::narrow(F::rare((*a.add(k)).widen(), (*b.add(k)).widen()));
+                    }
+                }
+            }
+        })
+    }
+}
+
+/// # Safety
+/// As [`StepFn`], for inputs of `C`, `A` and `A` and an output of `A`.
+#[inline(always)]
+unsafe fn ternary_body<F, C: Lane, A: Lane>(n: usize, ins: &[*const u8], out: *mut u8)
+where
+    F: Formula3<C::Wide, A::Wide, O = A::Wide>,
+{
+    let size = size_of::<A>();
+    let ins = [(ins[0], size_of::<C>()), (ins[1], size), (ins[2], size)];
+    // SAFETY: the caller's contract; a block is readable where `blocks` points.
+    unsafe {
+        blocks::<3, A>(n, ins, out, |[a, b, c], results| {
+            let (a, b, c) = (a.cast::<C>(), b.cast::<A>(), c.cast::<A>());
+            for k in 0..BLOCK {
+                results[k] = A::narrow(F::f((*a.add(k)).widen(), (*b.add(k)).widen(), (*c.add(k)).widen()));
             }
         })
     }
@@ -124,6 +184,13 @@ isa_versions! {
 }
 
 isa_versions! {
+    /// The step of a formula of three operands.
+    pub fn ternary -> StepFn = ternary_body;
+    generics [F: Formula3<C::Wide, A::Wide, O = A::Wide>, C: Lane, A: Lane] names [F, C, A]
+    fast A::FAST; args (n: usize, ins: &[*const u8], out: *mut u8)
+}
+
+isa_versions! {
     /// The step that converts.
     pub fn cast_of -> StepFn = cast_body;
     generics [A: Lane, R: Lane + CastFrom<A::Wide>] names [A, R]
@@ -151,6 +218,33 @@ unsafe fn copy<const SIZE: usize>(n: usize, ins: &[*const u8], out: *mut u8) {
     unsafe { std::ptr::copy(ins[0], out, n * SIZE) }
 }
 
+/// How an elementwise op runs: `elementwise!(floats: unary Exp)` expands the formula over the dtypes of a
+/// `with_type!` set and answers in the operands' dtype; `-> Bool` names another; `select` chooses by a bool.
+#[macro_export]
+macro_rules! elementwise {
+    ($set:ident: unary $f:ident) => {
+        $crate::elementwise!(@run $set, 0, T => $crate::kernel::step::unary::<$f, T, T>())
+    };
+    ($set:ident: unary $f:ident -> $o:ty) => {
+        $crate::elementwise!(@run $set, 0, T => $crate::kernel::step::unary::<$f, T, $o>())
+    };
+    ($set:ident: binary $f:ident) => {
+        $crate::elementwise!(@run $set, 0, T => $crate::kernel::step::binary::<$f, T, T>())
+    };
+    ($set:ident: binary $f:ident -> $o:ty) => {
+        $crate::elementwise!(@run $set, 0, T => $crate::kernel::step::binary::<$f, T, $o>())
+    };
+    ($set:ident: ternary $f:ident) => {
+        $crate::elementwise!(@run $set, 0, T => $crate::kernel::step::ternary::<$f, T, T>())
+    };
+    ($set:ident: select $f:ident) => {
+        $crate::elementwise!(@run $set, 1, T => $crate::kernel::step::ternary::<$f, $crate::Bool, T>())
+    };
+    (@run $set:ident, $i:expr, $t:ident => $step:expr) => {
+        $crate::op::Run::Elementwise(|ins, _| $crate::with_type!($set ins[$i], $t => Some($step), else None))
+    };
+}
+
 /// Declares a formula: a name, the bound of the types it holds for, and the expression.
 /// `formula!(Add: Num, |a, b| a.add(b))` answers in the operands' type; `-> Bool` names another.
 #[macro_export]
@@ -168,7 +262,7 @@ macro_rules! formula {
         $crate::formula!(@two $name, $bound, $o, $a, $b, $e);
     };
     (@one $name:ident, $bound:path, $o:ty, $a:ident, $e:expr) => {
-        struct $name;
+        pub(crate) struct $name;
         impl<W: $bound> $crate::kernel::step::Formula1<W> for $name {
             type O = $o;
             #[inline(always)]
@@ -176,7 +270,7 @@ macro_rules! formula {
         }
     };
     (@two $name:ident, $bound:path, $o:ty, $a:ident, $b:ident, $e:expr) => {
-        struct $name;
+        pub(crate) struct $name;
         impl<W: $bound> $crate::kernel::step::Formula2<W> for $name {
             type O = $o;
             #[inline(always)]

@@ -1,58 +1,424 @@
-//! Arithmetic: add, subtract, multiply, divide, negative, ...
+//! Arithmetic: add, divide, remainders, powers, extremes, where.
 
-use crate::DType;
-use crate::kernel::num::{Inexact, Num};
-use crate::kernel::step::{binary, unary};
-use crate::op::{Grad, Op, Run, Saves, StepFn};
-use crate::{formula, grads, infer, with_type};
+use crate::kernel::math;
+use crate::kernel::num::{Divide as Division, Float, Inexact, Num, Ordered};
+use crate::kernel::step::{self, Formula2, Formula3};
+use crate::op::{Grad, InferArgs, Inferred, Meta, Op, Run, Saves};
+use crate::ops::{compare, exp_log, rounding};
+use crate::promote::result_type;
+use crate::rules::{IntoOperand, Sym};
+use crate::{Bool, Complex32, Complex64, DType, Error, Result, elementwise, formula, grads, infer};
+use smallvec::smallvec;
 
 formula!(Add: Num, |a, b| a.add(b));
 formula!(Subtract: Num, |a, b| a.sub(b));
 formula!(Multiply: Num, |a, b| a.mul(b));
-formula!(Divide: Inexact, |a, b| a.div(b));
+formula!(Quotient: Inexact, |a, b| a.div(b));
+formula!(FloorDivide: Division, |a, b| a.floor_divide(b));
+formula!(Mod: Division, |a, b| a.modulo(b));
+formula!(Fmod: Division, |a, b| a.fmod(b));
 formula!(Negative: Num, |a| a.neg());
+formula!(Absolute: Ordered, |a| a.absolute());
+formula!(Sign: Ordered, |a| a.sign());
+formula!(Square: Num, |a| a.mul(a));
+formula!(Reciprocal: Inexact, |a| W::ONE.div(a));
+formula!(Maximum: Ordered, |a, b| a.maximum(b));
+formula!(Minimum: Ordered, |a, b| a.minimum(b));
+formula!(Fmax: Ordered, |a, b| if a.lt(b) | a.is_nan() { b } else { a });
+formula!(Fmin: Ordered, |a, b| if b.lt(a) | a.is_nan() { b } else { a });
+formula!(Copysign: Float, |a, b| a.with_sign_of(b));
+formula!(Hypot: Float, |a, b| W::of(a.double().hypot(b.double())));
 
-fn add(ins: &[DType], _: DType) -> Option<StepFn> {
-    with_type!(all ins[0], T => Some(binary::<Add, T, T>()))
-}
-fn subtract(ins: &[DType], _: DType) -> Option<StepFn> {
-    with_type!(all ins[0], T => Some(binary::<Subtract, T, T>()))
-}
-fn multiply(ins: &[DType], _: DType) -> Option<StepFn> {
-    with_type!(all ins[0], T => Some(binary::<Multiply, T, T>()))
-}
-fn true_divide(ins: &[DType], _: DType) -> Option<StepFn> {
-    with_type!(inexact ins[0], T => Some(binary::<Divide, T, T>()), else None)
-}
-fn negative(ins: &[DType], _: DType) -> Option<StepFn> {
-    with_type!(all ins[0], T => Some(unary::<Negative, T, T>()))
-}
+/// The operands that a rule reads, by name.
+const X: Saves = Saves { inputs: 0b1, outputs: 0 };
+const XY: Saves = Saves { inputs: 0b11, outputs: 0 };
 
 pub static ADD: Op = Op {
     grad: Grad::Vjp(|v| grads!(v; v.g(), v.g())),
-    ..Op::new("add", 2, infer::same, Run::Elementwise(add))
+    ..Op::new("add", 2, infer::same, elementwise!(all: binary Add))
 };
 
 pub static SUBTRACT: Op = Op {
     grad: Grad::Vjp(|v| grads!(v; v.g(), -v.g())),
-    ..Op::new("subtract", 2, infer::same_not_bool, Run::Elementwise(subtract))
+    ..Op::new("subtract", 2, infer::same_not_bool, elementwise!(all: binary Subtract))
 };
 
 pub static MULTIPLY: Op = Op {
     grad: Grad::Vjp(|v| grads!(v; v.g() * v.x(1), v.g() * v.x(0))),
-    saves: Saves { inputs: 0b11, outputs: 0 },
-    ..Op::new("multiply", 2, infer::same, Run::Elementwise(multiply))
+    saves: XY,
+    ..Op::new("multiply", 2, infer::same, elementwise!(all: binary Multiply))
 };
 
 pub static TRUE_DIVIDE: Op = Op {
     grad: Grad::Vjp(|v| grads!(v; v.g() / v.x(1), -(v.g() * v.x(0)) / (v.x(1) * v.x(1)))),
-    saves: Saves { inputs: 0b11, outputs: 0 },
-    ..Op::new("true_divide", 2, infer::float, Run::Elementwise(true_divide))
+    saves: XY,
+    ..Op::new("true_divide", 2, infer::float, elementwise!(inexact: binary Quotient))
+};
+
+/// As [`infer::same_real`]; two bools divide as int8, as NumPy's.
+fn infer_division(a: &InferArgs) -> Result<Inferred> {
+    let dtype = result_type(a.op, a.ins, a.mode)?;
+    infer::refuse_complex(a.op, dtype)?;
+    let dtype = if dtype == DType::Bool { DType::I8 } else { dtype };
+    infer::elementwise(a, dtype, dtype)
+}
+
+pub static FLOOR_DIVIDE: Op = Op {
+    grad: Grad::Zero,
+    ..Op::new("floor_divide", 2, infer_division, elementwise!(reals: binary FloorDivide))
+};
+
+/// Python's remainder: it has the divisor's sign.
+pub static MOD: Op = Op {
+    grad: Grad::Vjp(|v| grads!(v; v.g(), -(v.g() * v.x(0).binary(&FLOOR_DIVIDE, v.x(1))))),
+    saves: XY,
+    ..Op::new("mod", 2, infer_division, elementwise!(reals: binary Mod))
+};
+
+/// C's remainder: it has the dividend's sign.
+pub static FMOD: Op = Op {
+    grad: Grad::Vjp(|v| grads!(v; v.g(), -(v.g() * (v.x(0) / v.x(1)).unary(&rounding::TRUNC)))),
+    saves: XY,
+    ..Op::new("fmod", 2, infer_division, elementwise!(reals: binary Fmod))
+};
+
+struct Power;
+
+macro_rules! power_ints {
+    ($($t:ty),*) => { $(
+        impl Formula2<$t> for Power {
+            type O = $t;
+            #[inline(always)]
+            fn f(a: $t, b: $t) -> $t { power_int(a, b, |b| b < 0 as $t, |b| b >> 1, |b| b & 1 == 1) }
+        }
+    )* };
+}
+#[allow(unused_comparisons)] // unsigned exponents are never negative
+mod ints {
+    use super::{Formula2, Power, power_int};
+    power_ints!(i8, i16, i32, i64, u8, u16, u32, u64);
+}
+
+/// By squaring, wrapping. A negative power is 0 but for 1 and -1, as the reciprocal truncated.
+#[inline(always)]
+fn power_int<T: Num>(
+    a: T,
+    mut b: T,
+    negative: impl Fn(T) -> bool,
+    half: impl Fn(T) -> T,
+    odd: impl Fn(T) -> bool,
+) -> T {
+    if negative(b) {
+        let one_or_minus = a == T::ONE || a == T::ONE.neg();
+        return if !one_or_minus {
+            T::ZERO
+        } else if odd(b) {
+            a
+        } else {
+            T::ONE
+        };
+    }
+    let (mut result, mut square) = (T::ONE, a);
+    while b != T::ZERO {
+        if odd(b) {
+            result = result.mul(square);
+        }
+        square = square.mul(square);
+        b = half(b);
+    }
+    result
+}
+
+impl Formula2<f32> for Power {
+    type O = f32;
+    /// In double precision, where e^(b ln a) keeps all digits of a float32.
+    #[inline(always)]
+    fn f(a: f32, b: f32) -> f32 {
+        math::exp(b as f64 * math::log(a as f64)) as f32
+    }
+    const HAS_RARE: bool = true;
+    #[inline(always)]
+    fn is_rare(a: f32, b: f32) -> bool {
+        !(a > 0.0 && a < f32::INFINITY && b.abs() < f32::INFINITY)
+    }
+    fn rare(a: f32, b: f32) -> f32 {
+        a.powf(b)
+    }
+}
+impl Formula2<f64> for Power {
+    type O = f64;
+    #[inline(always)]
+    fn f(a: f64, b: f64) -> f64 {
+        a.powf(b)
+    }
+}
+impl Formula2<Complex32> for Power {
+    type O = Complex32;
+    #[inline(always)]
+    fn f(a: Complex32, b: Complex32) -> Complex32 {
+        if b == Complex32::ZERO { Complex32::ONE } else { a.powc(b) }
+    }
+}
+impl Formula2<Complex64> for Power {
+    type O = Complex64;
+    #[inline(always)]
+    fn f(a: Complex64, b: Complex64) -> Complex64 {
+        if b == Complex64::ZERO { Complex64::ONE } else { a.powc(b) }
+    }
+}
+
+fn infer_power(a: &InferArgs) -> Result<Inferred> {
+    let dtype = result_type(a.op, a.ins, a.mode)?;
+    let dtype = if dtype == DType::Bool { DType::I8 } else { dtype };
+    if let (true, Some(crate::Scalar::Int(e))) = (dtype.is_integer(), a.ins[1].scalar)
+        && e < 0
+    {
+        return Err(Error::value(a.op, "Integers to negative integer powers are not allowed.")
+            .with_hint("convert the base to a floating dtype first"));
+    }
+    infer::elementwise(a, dtype, dtype)
+}
+
+pub static POWER: Op = Op {
+    grad: Grad::Vjp(|v| {
+        // 0 ** -1 and log(0) must not turn a zero factor into NaN.
+        let (x, p) = (v.x(0), v.x(1));
+        grads!(v;
+            v.g() * select(p.binary(&compare::EQUAL, 0i64), 0.0, p * x.binary(&POWER, p - 1.0)),
+            v.g() * select(x.binary(&compare::EQUAL, 0i64), 0.0, v.y(0) * x.unary(&exp_log::LOG)))
+    }),
+    saves: Saves { inputs: 0b11, outputs: 0b1 },
+    ..Op::new("power", 2, infer_power, elementwise!(numbers: binary Power))
 };
 
 pub static NEGATIVE: Op = Op {
     grad: Grad::Vjp(|v| grads!(v; -v.g())),
-    ..Op::new("negative", 1, infer::same_not_bool, Run::Elementwise(negative))
+    ..Op::new("negative", 1, infer::same_not_bool, elementwise!(all: unary Negative))
 };
 
-pub const OPS: &[&Op] = &[&ADD, &SUBTRACT, &MULTIPLY, &TRUE_DIVIDE, &NEGATIVE];
+pub static POSITIVE: Op = Op {
+    grad: Grad::Vjp(|v| grads!(v; v.g())),
+    ..Op::new("positive", 1, infer::same_not_bool, Run::Elementwise(|ins, out| Some(step::cast(ins[0], out))))
+};
+
+/// The operand itself in new memory: what copies and assignments are made of.
+pub static COPY: Op = Op {
+    grad: Grad::Vjp(|v| grads!(v; v.g())),
+    ..Op::new("copy", 1, infer::same, Run::Elementwise(|ins, out| Some(step::cast(ins[0], out))))
+};
+
+/// The modulus of a complex number is real.
+fn infer_absolute(a: &InferArgs) -> Result<Inferred> {
+    let dtype = result_type(a.op, a.ins, a.mode)?;
+    infer::elementwise(a, dtype, dtype.real())
+}
+
+struct Modulus;
+impl step::Formula1<Complex32> for Modulus {
+    type O = f32;
+    #[inline(always)]
+    fn f(a: Complex32) -> f32 {
+        a.norm()
+    }
+}
+impl step::Formula1<Complex64> for Modulus {
+    type O = f64;
+    #[inline(always)]
+    fn f(a: Complex64) -> f64 {
+        a.norm()
+    }
+}
+
+pub static ABSOLUTE: Op = Op {
+    grad: Grad::Vjp(|v| grads!(v; v.g() * v.x(0).unary(&SIGN))),
+    saves: X,
+    ..Op::new(
+        "absolute",
+        1,
+        infer_absolute,
+        Run::Elementwise(|ins, _| match ins[0] {
+            DType::C64 => Some(step::unary::<Modulus, Complex32, f32>()),
+            DType::C128 => Some(step::unary::<Modulus, Complex64, f64>()),
+            other => crate::with_type!(ordered other, T => Some(step::unary::<Absolute, T, T>()), else None),
+        }),
+    )
+};
+
+/// [`ABSOLUTE`] in floating point.
+pub static FABS: Op = Op {
+    grad: Grad::Vjp(|v| grads!(v; v.g() * v.x(0).unary(&SIGN))),
+    saves: X,
+    ..Op::new("fabs", 1, infer::float_real, elementwise!(floats: unary Absolute))
+};
+
+pub static SIGN: Op =
+    Op { grad: Grad::Zero, ..Op::new("sign", 1, infer::same_real, elementwise!(ordered: unary Sign)) };
+
+struct Conjugate;
+impl step::Formula1<Complex32> for Conjugate {
+    type O = Complex32;
+    #[inline(always)]
+    fn f(a: Complex32) -> Complex32 {
+        a.conj()
+    }
+}
+impl step::Formula1<Complex64> for Conjugate {
+    type O = Complex64;
+    #[inline(always)]
+    fn f(a: Complex64) -> Complex64 {
+        a.conj()
+    }
+}
+
+pub static CONJUGATE: Op = Op {
+    grad: Grad::Vjp(|v| grads!(v; v.g().unary(&CONJUGATE))),
+    ..Op::new(
+        "conjugate",
+        1,
+        infer::same,
+        Run::Elementwise(|ins, out| match ins[0] {
+            DType::C64 => Some(step::unary::<Conjugate, Complex32, Complex32>()),
+            DType::C128 => Some(step::unary::<Conjugate, Complex64, Complex64>()),
+            other => Some(step::cast(other, out)),
+        }),
+    )
+};
+
+/// 1 / x; integers become floats (NumPy truncates them to 0).
+pub static RECIPROCAL: Op = Op {
+    grad: Grad::Vjp(|v| grads!(v; -(v.g() * v.y(0) * v.y(0)))),
+    saves: Saves { inputs: 0, outputs: 0b1 },
+    ..Op::new("reciprocal", 1, infer::float, elementwise!(inexact: unary Reciprocal))
+};
+
+pub static SQUARE: Op = Op {
+    grad: Grad::Vjp(|v| grads!(v; v.g() * (v.x(0) * 2.0))),
+    saves: X,
+    ..Op::new("square", 1, infer::same, elementwise!(all: unary Square))
+};
+
+/// On ties the first operand gets the gradient.
+macro_rules! extreme {
+    ($($(#[$meta:meta])* $op:ident $name:literal $formula:ident $first:path, $second:path;)*) => { $(
+        $(#[$meta])*
+        pub static $op: Op = Op {
+            grad: Grad::Vjp(|v| grads!(v;
+                select(v.x(0).binary(&$first, v.x(1)), v.g(), 0.0),
+                select(v.x(0).binary(&$second, v.x(1)), v.g(), 0.0))),
+            saves: XY,
+            ..Op::new($name, 2, infer::same_real, elementwise!(ordered: binary $formula))
+        };
+    )* };
+}
+extreme! {
+    /// The greater operand; NaN where either is.
+    MAXIMUM "maximum" Maximum compare::GREATER_EQUAL, compare::LESS;
+    /// The lesser operand; NaN where either is.
+    MINIMUM "minimum" Minimum compare::LESS_EQUAL, compare::GREATER;
+    /// The greater operand; NaN only where both are.
+    FMAX "fmax" Fmax compare::GREATER_EQUAL, compare::LESS;
+    /// The lesser operand; NaN only where both are.
+    FMIN "fmin" Fmin compare::LESS_EQUAL, compare::GREATER;
+}
+
+pub static COPYSIGN: Op = Op {
+    grad: Grad::Vjp(|v| {
+        grads!(v;
+        v.g() * v.x(0).unary(&SIGN) * v.y(0).unary(&SIGN),
+        v.g() * 0.0)
+    }),
+    saves: Saves { inputs: 0b1, outputs: 0b1 },
+    ..Op::new("copysign", 2, infer::float_real, elementwise!(floats: binary Copysign))
+};
+
+pub static HYPOT: Op = Op {
+    grad: Grad::Vjp(|v| {
+        let safe = select(v.y(0).binary(&compare::EQUAL, 0i64), 1.0, v.y(0));
+        grads!(v; v.g() * v.x(0) / safe, v.g() * v.x(1) / safe)
+    }),
+    saves: Saves { inputs: 0b11, outputs: 0b1 },
+    ..Op::new("hypot", 2, infer::float_real, elementwise!(floats: binary Hypot))
+};
+
+struct Clip;
+impl<W: Ordered> Formula3<W, W> for Clip {
+    type O = W;
+    #[inline(always)]
+    fn f(a: W, low: W, high: W) -> W {
+        a.maximum(low).minimum(high)
+    }
+}
+
+/// `clip(a, a_min, a_max)`; at the bounds the gradient is 1.
+pub static CLIP: Op = Op {
+    grad: Grad::Vjp(|v| {
+        let (a, low, high) = (v.x(0), v.x(1), v.x(2));
+        let (under, over) = (a.binary(&compare::LESS, low), a.binary(&compare::GREATER, high));
+        grads!(v;
+            select(under.binary(&compare::LOGICAL_OR, over), 0.0, v.g()),
+            select(under.binary(&compare::LOGICAL_AND, low.binary(&compare::LESS_EQUAL, high)), v.g(), 0.0),
+            select(over.binary(&compare::LOGICAL_OR, low.binary(&compare::GREATER, high)), v.g(), 0.0))
+    }),
+    saves: Saves { inputs: 0b111, outputs: 0 },
+    ..Op::new("clip", 3, infer::same_real, elementwise!(ordered: ternary Clip))
+};
+
+struct Where;
+impl<W: Copy> Formula3<Bool, W> for Where {
+    type O = W;
+    #[inline(always)]
+    fn f(condition: Bool, x: W, y: W) -> W {
+        if condition.get() { x } else { y }
+    }
+}
+
+fn infer_where(a: &InferArgs) -> Result<Inferred> {
+    let dtype = result_type(a.op, &a.ins[1..], a.mode)?;
+    let shape = infer::broadcast_shape(a)?;
+    Ok(Inferred { ins: smallvec![DType::Bool, dtype, dtype], outs: smallvec![Meta::new(shape, dtype)] })
+}
+
+/// `where(condition, x, y)`. The gradient of the branch not taken is 0 whatever its value.
+pub static WHERE: Op = Op {
+    grad: Grad::Vjp(|v| {
+        grads!(v;
+        v.g() * 0.0,
+        select(v.x(0), v.g(), 0.0),
+        select(v.x(0).unary(&compare::LOGICAL_NOT), v.g(), 0.0))
+    }),
+    saves: X,
+    ..Op::new("where", 3, infer_where, elementwise!(all: select Where))
+};
+
+/// `where(condition, x, y)` in a formula.
+pub fn select<'r>(condition: Sym<'r>, x: impl IntoOperand, y: impl IntoOperand) -> Sym<'r> {
+    condition.apply(&WHERE, crate::attrs::Attrs::NONE, &[x.operand(), y.operand()])
+}
+
+pub const OPS: &[&Op] = &[
+    &ADD,
+    &SUBTRACT,
+    &MULTIPLY,
+    &TRUE_DIVIDE,
+    &FLOOR_DIVIDE,
+    &MOD,
+    &FMOD,
+    &POWER,
+    &NEGATIVE,
+    &POSITIVE,
+    &COPY,
+    &ABSOLUTE,
+    &FABS,
+    &SIGN,
+    &CONJUGATE,
+    &RECIPROCAL,
+    &SQUARE,
+    &MAXIMUM,
+    &MINIMUM,
+    &FMAX,
+    &FMIN,
+    &COPYSIGN,
+    &HYPOT,
+    &CLIP,
+    &WHERE,
+];

@@ -17,6 +17,7 @@ pub mod nn_norm;
 pub mod random;
 pub mod reduce;
 pub mod rounding;
+pub mod scan;
 pub mod shape;
 pub mod sort;
 pub mod special;
@@ -38,6 +39,7 @@ const FAMILIES: &[&[&Op]] = &[
     random::OPS,
     reduce::OPS,
     rounding::OPS,
+    scan::OPS,
     shape::OPS,
     sort::OPS,
     special::OPS,

@@ -1,18 +1,32 @@
-//! Reductions over axes: sum, prod, max, min, argmax, ...
+//! Reductions over axes: sum, prod, max, min, any, all, argmax, argmin, mean, var, std.
 
 use crate::attrs::{Attrs, Ints};
 use crate::kernel::fold::{self, Reduction};
 use crate::kernel::lane::Lane;
-use crate::kernel::num::Num;
+use crate::kernel::num::{Num, Ordered};
 use crate::kernel::reduce::Fold;
-use crate::op::{Grad, InferArgs, Inferred, Meta, Op, Run};
-use crate::shape::{AxisList, check_axes, reduced};
-use crate::{DType, Result, attrs, grads, with_type};
+use crate::op::{Grad, InferArgs, Inferred, Meta, Op, Run, Saves};
+use crate::ops::arith::{self, select};
+use crate::ops::{compare, exp_log};
+use crate::promote::to_float;
+use crate::rules::{Sym, Vjp};
+use crate::shape::{AxisList, check_axes, numel, reduced};
+use crate::{Bool, DType, Error, Result, attrs, grads, infer, with_type};
 use smallvec::smallvec;
 
 attrs! {
     /// `axis`: the axes to reduce (None: all); `keepdims`: keep them with size 1; `dtype`: of the result.
     pub struct Reduce { axis: Option<Ints> = None, keepdims: bool = false, dtype: Option<DType> = None }
+}
+
+attrs! {
+    /// As [`Reduce`], for the index of an extreme: over one axis or (None) all of them.
+    pub struct ArgReduce { axis: Option<i64> = None, keepdims: bool = false }
+}
+
+attrs! {
+    /// As [`Reduce`]; `ddof` is taken from the number of elements.
+    pub struct Moment { axis: Option<Ints> = None, keepdims: bool = false, dtype: Option<DType> = None, ddof: f64 = 0.0 }
 }
 
 /// The attributes of [`SUM`] over checked axes.
@@ -26,38 +40,134 @@ fn axes(attrs: &Attrs, ndim: usize) -> AxisList {
     check_axes("", attrs.get::<Reduce>().axis.as_deref(), ndim).unwrap_or_default()
 }
 
+fn arg_axes(attrs: &Attrs, ndim: usize) -> AxisList {
+    check_axes("", attrs.get::<ArgReduce>().axis.as_ref().map(std::slice::from_ref), ndim).unwrap_or_default()
+}
+
+fn moment_axes(attrs: &Attrs, ndim: usize) -> AxisList {
+    check_axes("", attrs.get::<Moment>().axis.as_deref(), ndim).unwrap_or_default()
+}
+
+/// The shape of a reduced input, axes checked.
+fn shape_of(a: &InferArgs, axis: Option<&[i64]>, keepdims: bool) -> Result<(AxisList, crate::Shape)> {
+    let x = &a.ins[0].shape;
+    let axes = check_axes(a.op, axis, x.len())?;
+    let shape = reduced(x, &axes, keepdims);
+    Ok((axes, shape))
+}
+
 /// Sums of integers are int64 or uint64, as NumPy's.
 fn infer_sum(a: &InferArgs) -> Result<Inferred> {
     let attrs = a.attrs.get::<Reduce>();
-    let x = &a.ins[0];
-    let axes = check_axes(a.op, attrs.axis.as_deref(), x.shape.len())?;
-    let out = attrs.dtype.unwrap_or(match x.dtype {
+    let (_, shape) = shape_of(a, attrs.axis.as_deref(), attrs.keepdims)?;
+    let out = attrs.dtype.unwrap_or(match a.ins[0].dtype {
         d if d.is_inexact() => d,
         d if d.is_unsigned() => DType::U64,
         _ => DType::I64,
     });
-    Ok(Inferred {
-        ins: smallvec![out],
-        outs: smallvec![Meta::new(reduced(&x.shape, &axes, attrs.keepdims), out)],
-    })
+    Ok(Inferred { ins: smallvec![out], outs: smallvec![Meta::new(shape, out)] })
 }
 
-struct Sum;
-impl<A: Lane<Wide: Num>> Reduction<A, A> for Sum {
-    type Acc = A::Wide;
-    const IDENTITY: A::Wide = A::Wide::ZERO;
-    #[inline(always)]
-    fn lift(x: A::Wide, _: usize) -> A::Wide {
-        x
+/// The greatest of nothing has no value.
+fn infer_extreme(a: &InferArgs) -> Result<Inferred> {
+    let attrs = a.attrs.get::<Reduce>();
+    let x = &a.ins[0];
+    infer::refuse_complex(a.op, x.dtype)?;
+    let (axes, shape) = shape_of(a, attrs.axis.as_deref(), attrs.keepdims)?;
+    if axes.iter().any(|&axis| x.shape[axis] == 0) && numel(&shape) > 0 {
+        let name = if a.op == "max" { "maximum" } else { "minimum" };
+        return Err(Error::value(
+            a.op,
+            format!("zero-size array to reduction operation {name} which has no identity"),
+        ));
     }
-    #[inline(always)]
-    fn combine(a: A::Wide, b: A::Wide) -> A::Wide {
-        a.add(b)
+    Ok(Inferred { ins: smallvec![x.dtype], outs: smallvec![Meta::new(shape, x.dtype)] })
+}
+
+fn infer_truth(a: &InferArgs) -> Result<Inferred> {
+    let attrs = a.attrs.get::<Reduce>();
+    let (_, shape) = shape_of(a, attrs.axis.as_deref(), attrs.keepdims)?;
+    Ok(Inferred { ins: smallvec![DType::Bool], outs: smallvec![Meta::new(shape, DType::Bool)] })
+}
+
+fn infer_arg(a: &InferArgs) -> Result<Inferred> {
+    let attrs = a.attrs.get::<ArgReduce>();
+    let x = &a.ins[0];
+    infer::refuse_complex(a.op, x.dtype)?;
+    let (axes, shape) = shape_of(a, attrs.axis.as_ref().map(std::slice::from_ref), attrs.keepdims)?;
+    if axes.iter().any(|&axis| x.shape[axis] == 0) && numel(&shape) > 0 {
+        return Err(Error::value(a.op, format!("attempt to get {} of an empty sequence", a.op)));
     }
-    #[inline(always)]
-    fn result(acc: A::Wide) -> A::Wide {
-        acc
-    }
+    Ok(Inferred { ins: smallvec![x.dtype], outs: smallvec![Meta::new(shape, DType::I64)] })
+}
+
+/// Folds wide values by an operation with an identity.
+macro_rules! simple_fold {
+    ($name:ident, $bound:path, $identity:ident, |$a:ident, $b:ident| $e:expr) => {
+        struct $name;
+        impl<W: $bound, A: Lane<Wide = W>> Reduction<A, A> for $name {
+            type Acc = W;
+            const IDENTITY: W = W::$identity;
+            #[inline(always)]
+            fn lift(x: W, _: usize) -> W {
+                x
+            }
+            #[inline(always)]
+            fn combine($a: W, $b: W) -> W {
+                $e
+            }
+            #[inline(always)]
+            fn result(acc: W) -> W {
+                acc
+            }
+        }
+    };
+}
+simple_fold!(Sum, Num, ZERO, |a, b| a.add(b));
+simple_fold!(Product, Num, ONE, |a, b| a.mul(b));
+simple_fold!(Maximum, Ordered, LEAST, |a, b| a.maximum(b));
+simple_fold!(Minimum, Ordered, GREATEST, |a, b| a.minimum(b));
+
+/// An element and where it was.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Found<W> {
+    value: W,
+    at: i64,
+}
+
+/// The first extreme, or the first NaN. Lanes meet out of order, so ties are settled by position.
+macro_rules! arg_fold {
+    ($name:ident, $worst:ident, |$x:ident, $y:ident| $better:expr) => {
+        struct $name;
+        impl<W: Ordered, A: Lane<Wide = W>> Reduction<A, i64> for $name {
+            type Acc = Found<W>;
+            const IDENTITY: Found<W> = Found { value: W::$worst, at: i64::MAX };
+            #[inline(always)]
+            fn lift(x: W, position: usize) -> Found<W> {
+                Found { value: x, at: position as i64 }
+            }
+            #[inline(always)]
+            fn combine(a: Found<W>, b: Found<W>) -> Found<W> {
+                let ($x, $y) = (a.value, b.value);
+                let better = $better | ($y.is_nan() & !$x.is_nan());
+                let even = ($x == $y) | ($x.is_nan() & $y.is_nan());
+                if better | (even & (b.at < a.at)) { b } else { a }
+            }
+            #[inline(always)]
+            fn result(acc: Found<W>) -> i64 {
+                acc.at
+            }
+        }
+    };
+}
+arg_fold!(ArgMax, LEAST, |x, y| x.lt(y));
+arg_fold!(ArgMin, GREATEST, |x, y| y.lt(x));
+
+/// The head's gradient seen by every element that was reduced.
+fn spread<'r>(v: &Vjp<'r>, y: Sym<'r>) -> Sym<'r> {
+    let x = v.shape(0);
+    y.reshape(&reduced(x, &axes(v.attrs, x.len()), true)).broadcast_to(x)
 }
 
 fn sum(_: DType, out: DType) -> Option<Fold> {
@@ -66,12 +176,210 @@ fn sum(_: DType, out: DType) -> Option<Fold> {
 
 pub static SUM: Op = Op {
     attrs: Reduce::read,
-    grad: Grad::Vjp(|v| {
-        let x = v.shape(0);
-        let kept = reduced(x, &axes(v.attrs, x.len()), true);
-        grads!(v; v.g().reshape(&kept).broadcast_to(x))
-    }),
+    grad: Grad::Vjp(|v| grads!(v; spread(v, v.g()))),
     ..Op::new("sum", 1, infer_sum, Run::Reduce { fold: sum, axes })
 };
 
-pub const OPS: &[&Op] = &[&SUM];
+/// The product; its gradient is right where elements are 0.
+pub static PROD: Op = Op {
+    attrs: Reduce::read,
+    grad: Grad::Vjp(|v| {
+        let x = v.x(0);
+        let zero = x.binary(&compare::EQUAL, 0i64);
+        let over = axes(v.attrs, v.shape(0).len());
+        // The product of all elements but the zeros, and how many zeros there are.
+        let others = select(zero, 1.0, x).with(&PROD, sum_attrs(&over, true)).broadcast_to(v.shape(0));
+        let zeros = zero.cast(DType::I64).sum(&over, true).broadcast_to(v.shape(0));
+        let at_zero = select(zeros.binary(&compare::EQUAL, 1i64), others, 0.0);
+        let elsewhere = select(zeros.binary(&compare::EQUAL, 0i64), others / select(zero, 1.0, x), 0.0);
+        grads!(v; spread(v, v.g()) * select(zero, at_zero, elsewhere))
+    }),
+    saves: Saves { inputs: 0b1, outputs: 0 },
+    ..Op::new(
+        "prod",
+        1,
+        infer_sum,
+        Run::Reduce { fold: |_, out| with_type!(all out, T => Some(fold::of::<Product, T, T>())), axes },
+    )
+};
+
+/// Every element that equals the extreme gets the gradient.
+macro_rules! extreme {
+    ($op:ident $name:literal $fold:ident) => {
+        pub static $op: Op = Op {
+            attrs: Reduce::read,
+            grad: Grad::Vjp(|v| {
+                let hit = v.x(0).binary(&compare::EQUAL, spread(v, v.y(0)));
+        grads!(v; select(hit, spread(v, v.g()), 0.0))
+            }),
+            saves: Saves { inputs: 0b1, outputs: 0b1 },
+            ..Op::new(
+                $name,
+                1,
+                infer_extreme,
+                Run::Reduce {
+            fold: |x, _| with_type!(ordered x, T => Some(fold::of::<$fold, T, T>()), else None),
+                    axes,
+                },
+            )
+        };
+    };
+}
+extreme!(MAX "max" Maximum);
+extreme!(MIN "min" Minimum);
+
+pub static ANY: Op = Op {
+    attrs: Reduce::read,
+    grad: Grad::Zero,
+    ..Op::new("any", 1, infer_truth, Run::Reduce { fold: |_, _| Some(fold::of::<Sum, Bool, Bool>()), axes })
+};
+
+pub static ALL: Op = Op {
+    attrs: Reduce::read,
+    grad: Grad::Zero,
+    ..Op::new(
+        "all",
+        1,
+        infer_truth,
+        Run::Reduce { fold: |_, _| Some(fold::of::<Product, Bool, Bool>()), axes },
+    )
+};
+
+/// The position of the first extreme along the axis (of the flattened array without one), int64.
+macro_rules! arg {
+    ($op:ident $name:literal $fold:ident) => {
+        pub static $op: Op = Op {
+            attrs: ArgReduce::read,
+            grad: Grad::Zero,
+            ..Op::new(
+                $name,
+                1,
+                infer_arg,
+                Run::Reduce {
+            fold: |x, _| with_type!(ordered x, T => Some(fold::of::<$fold, T, i64>()), else None),
+                    axes: arg_axes,
+                },
+            )
+        };
+    };
+}
+arg!(ARGMAX "argmax" ArgMax);
+arg!(ARGMIN "argmin" ArgMin);
+
+/// Means are floating: integers become the default float.
+fn infer_mean(a: &InferArgs) -> Result<Inferred> {
+    let attrs = a.attrs.get::<Reduce>();
+    let (_, shape) = shape_of(a, attrs.axis.as_deref(), attrs.keepdims)?;
+    let dtype = attrs.dtype.unwrap_or_else(|| mean_dtype(a));
+    Ok(Inferred { ins: smallvec![dtype], outs: smallvec![Meta::new(shape, dtype)] })
+}
+
+fn mean_dtype(a: &InferArgs) -> DType {
+    match a.ins[0].dtype {
+        d if d.is_inexact() => d,
+        // NumPy's mean of any integers is float64.
+        _ if a.mode.numpy_dtype => DType::F64,
+        d => to_float(d, a.mode),
+    }
+}
+
+fn infer_moment(a: &InferArgs) -> Result<Inferred> {
+    let attrs = a.attrs.get::<Moment>();
+    let (_, shape) = shape_of(a, attrs.axis.as_deref(), attrs.keepdims)?;
+    let dtype = attrs.dtype.unwrap_or_else(|| mean_dtype(a));
+    infer::refuse_complex(a.op, dtype)?;
+    Ok(Inferred { ins: smallvec![dtype], outs: smallvec![Meta::new(shape, dtype)] })
+}
+
+/// Where a mean is accumulated: half precision in float32.
+fn wide(x: Sym) -> Sym {
+    let dtype = x.dtype();
+    if dtype.is_float() && dtype.size() == 2 { x.cast(DType::F32) } else { x }
+}
+
+/// The number of elements that one output is made of.
+fn count(shape: &[usize], axes: &[usize]) -> f64 {
+    axes.iter().map(|&axis| shape[axis] as f64).product()
+}
+
+/// The sum over `axes`, also where there are none.
+fn total<'r>(x: Sym<'r>, axes: &[usize], keepdims: bool) -> Sym<'r> {
+    x.with(&SUM, sum_attrs(axes, keepdims))
+}
+
+pub static MEAN: Op = Op {
+    attrs: Reduce::read,
+    grad: Grad::Vjp(|v| {
+        let n = count(v.shape(0), &axes(v.attrs, v.shape(0).len()));
+        grads!(v; spread(v, v.g() * (1.0 / n)))
+    }),
+    ..Op::new(
+        "mean",
+        1,
+        infer_mean,
+        Run::Body(|attrs, _, ins| {
+            let (x, shape) = (ins[0], ins[0].shape());
+            let over = axes(attrs, shape.len());
+            let sum = total(wide(x), &over, attrs.get::<Reduce>().keepdims);
+            smallvec![(sum / count(&shape, &over)).cast(x.dtype())]
+        }),
+    )
+};
+
+/// x less its mean over the axes, and what its squares are divided by.
+fn deviation<'r>(attrs: &Attrs, x: Sym<'r>) -> (Sym<'r>, AxisList, f64) {
+    let shape = x.shape();
+    let over = moment_axes(attrs, shape.len());
+    let n = count(&shape, &over);
+    let x = wide(x);
+    let mean = total(x, &over, true) / n;
+    (x - mean, over, (n - attrs.get::<Moment>().ddof).max(0.0))
+}
+
+fn variance<'r>(attrs: &Attrs, x: Sym<'r>) -> Sym<'r> {
+    let (d, over, n) = deviation(attrs, x);
+    total(d.unary(&arith::SQUARE), &over, attrs.get::<Moment>().keepdims) / n
+}
+
+/// The gradient of a moment as its input sees it, kept axes restored.
+fn spread_moment<'r>(v: &Vjp<'r>, y: Sym<'r>) -> Sym<'r> {
+    let x = v.shape(0);
+    y.reshape(&reduced(x, &moment_axes(v.attrs, x.len()), true)).broadcast_to(x)
+}
+
+pub static VAR: Op = Op {
+    attrs: Moment::read,
+    grad: Grad::Vjp(|v| {
+        let (d, _, n) = deviation(v.attrs, v.x(0));
+        grads!(v; spread_moment(v, v.g()) * (d * (2.0 / n)).cast(v.ins[0].0.dtype))
+    }),
+    saves: Saves { inputs: 0b1, outputs: 0 },
+    ..Op::new(
+        "var",
+        1,
+        infer_moment,
+        Run::Body(|attrs, _, ins| smallvec![variance(attrs, ins[0]).cast(ins[0].dtype())]),
+    )
+};
+
+/// The square root of [`VAR`]; its gradient is 0 where the deviation is.
+pub static STD: Op = Op {
+    attrs: Moment::read,
+    grad: Grad::Vjp(|v| {
+        let (d, _, n) = deviation(v.attrs, v.x(0));
+        let y = v.y(0);
+        let inverse = select(y.binary(&compare::EQUAL, 0i64), 0.0, 1.0 / y);
+        grads!(v; spread_moment(v, v.g() * inverse) * (d * (1.0 / n)).cast(v.ins[0].0.dtype))
+    }),
+    saves: Saves { inputs: 0b1, outputs: 0b1 },
+    ..Op::new(
+        "std",
+        1,
+        infer_moment,
+        Run::Body(|attrs, _, ins| {
+            smallvec![variance(attrs, ins[0]).unary(&exp_log::SQRT).cast(ins[0].dtype())]
+        }),
+    )
+};
+
+pub const OPS: &[&Op] = &[&SUM, &PROD, &MAX, &MIN, &ANY, &ALL, &ARGMAX, &ARGMIN, &MEAN, &VAR, &STD];

@@ -1,0 +1,141 @@
+//! Exponentials, logarithms and roots.
+
+use crate::kernel::math;
+use crate::kernel::num::Float;
+use crate::kernel::step::{self, Formula1};
+use crate::op::{Grad, Op, Run, Saves};
+use crate::ops::special;
+use crate::{Complex32, Complex64, DType, elementwise, formula, grads, infer, with_type};
+use std::f64::consts::{LN_2, LN_10};
+
+formula!(Exp: Float, |a| math::exp(a));
+formula!(Expm1: Float, |a| math::expm1(a));
+formula!(Exp2: Float, |a| math::exp2(a));
+formula!(Log: Float, |a| math::log(a));
+formula!(Log2: Float, |a| math::log2(a));
+formula!(Log10: Float, |a| W::of(a.double().log10()));
+formula!(Log1p: Float, |a| math::log1p(a));
+formula!(Sqrt: Float, |a| a.sqrt());
+formula!(Cbrt: Float, |a| W::of(a.double().cbrt()));
+formula!(Rsqrt: Float, |a| W::ONE.div(a.sqrt()));
+formula!(LogAddExp: Float, |a, b| log_add_exp(a, b));
+
+/// ln(e^a + e^b), whose greater operand is taken out so that nothing overflows.
+#[inline(always)]
+fn log_add_exp<W: Float>(a: W, b: W) -> W {
+    let top = a.maximum(b);
+    let apart = a.sub(b).absolute().neg();
+    // Equal infinities have no difference.
+    let apart = if a == b { W::ZERO } else { apart };
+    top.add(math::log1p(math::exp(apart)))
+}
+
+macro_rules! complex_formula {
+    ($name:ident, |$z:ident| $e:expr) => {
+        struct $name;
+        impl Formula1<Complex32> for $name {
+            type O = Complex32;
+            #[inline(always)]
+            fn f($z: Complex32) -> Complex32 {
+                $e
+            }
+        }
+        impl Formula1<Complex64> for $name {
+            type O = Complex64;
+            #[inline(always)]
+            fn f($z: Complex64) -> Complex64 {
+                $e
+            }
+        }
+    };
+}
+complex_formula!(ComplexExp, |z| z.exp());
+complex_formula!(ComplexLog, |z| z.ln());
+complex_formula!(ComplexSqrt, |z| z.sqrt());
+
+macro_rules! with_complex {
+    ($float:ident, $complex:ident) => {
+        Run::Elementwise(|ins, _| match ins[0] {
+            DType::C64 => Some(step::unary::<$complex, Complex32, Complex32>()),
+            DType::C128 => Some(step::unary::<$complex, Complex64, Complex64>()),
+            d => with_type!(floats d, T => Some(step::unary::<$float, T, T>()), else None),
+        })
+    };
+}
+
+const X: Saves = Saves { inputs: 0b1, outputs: 0 };
+const Y: Saves = Saves { inputs: 0, outputs: 0b1 };
+
+pub static EXP: Op = Op {
+    grad: Grad::Vjp(|v| grads!(v; v.g() * v.y(0))),
+    saves: Y,
+    ..Op::new("exp", 1, infer::float, with_complex!(Exp, ComplexExp))
+};
+
+pub static EXPM1: Op = Op {
+    grad: Grad::Vjp(|v| grads!(v; v.g() * (v.y(0) + 1.0))),
+    saves: Y,
+    ..Op::new("expm1", 1, infer::float_real, elementwise!(floats: unary Expm1))
+};
+
+pub static EXP2: Op = Op {
+    grad: Grad::Vjp(|v| grads!(v; v.g() * v.y(0) * LN_2)),
+    saves: Y,
+    ..Op::new("exp2", 1, infer::float_real, elementwise!(floats: unary Exp2))
+};
+
+pub static LOG: Op = Op {
+    grad: Grad::Vjp(|v| grads!(v; v.g() / v.x(0))),
+    saves: X,
+    ..Op::new("log", 1, infer::float, with_complex!(Log, ComplexLog))
+};
+
+pub static LOG2: Op = Op {
+    grad: Grad::Vjp(|v| grads!(v; v.g() / (v.x(0) * LN_2))),
+    saves: X,
+    ..Op::new("log2", 1, infer::float_real, elementwise!(floats: unary Log2))
+};
+
+pub static LOG10: Op = Op {
+    grad: Grad::Vjp(|v| grads!(v; v.g() / (v.x(0) * LN_10))),
+    saves: X,
+    ..Op::new("log10", 1, infer::float_real, elementwise!(floats: unary Log10))
+};
+
+pub static LOG1P: Op = Op {
+    grad: Grad::Vjp(|v| grads!(v; v.g() / (v.x(0) + 1.0))),
+    saves: X,
+    ..Op::new("log1p", 1, infer::float_real, elementwise!(floats: unary Log1p))
+};
+
+pub static SQRT: Op = Op {
+    grad: Grad::Vjp(|v| grads!(v; v.g() / (v.y(0) * 2.0))),
+    saves: Y,
+    ..Op::new("sqrt", 1, infer::float, with_complex!(Sqrt, ComplexSqrt))
+};
+
+pub static CBRT: Op = Op {
+    grad: Grad::Vjp(|v| grads!(v; v.g() / (v.y(0) * v.y(0) * 3.0))),
+    saves: Y,
+    ..Op::new("cbrt", 1, infer::float_real, elementwise!(floats: unary Cbrt))
+};
+
+/// 1 / sqrt(x).
+pub static RSQRT: Op = Op {
+    grad: Grad::Vjp(|v| grads!(v; v.g() * (v.y(0) * v.y(0) * v.y(0)) * -0.5)),
+    saves: Y,
+    ..Op::new("rsqrt", 1, infer::float_real, elementwise!(floats: unary Rsqrt))
+};
+
+/// log(exp(a) + exp(b)).
+pub static LOGADDEXP: Op = Op {
+    grad: Grad::Vjp(|v| {
+        grads!(v;
+        v.g() * (v.x(0) - v.x(1)).unary(&special::SIGMOID),
+        v.g() * (v.x(1) - v.x(0)).unary(&special::SIGMOID))
+    }),
+    saves: Saves { inputs: 0b11, outputs: 0 },
+    ..Op::new("logaddexp", 2, infer::float_real, elementwise!(floats: binary LogAddExp))
+};
+
+pub const OPS: &[&Op] = &[&EXP, &EXPM1, &EXP2, &LOG, &LOG2, &LOG10, &LOG1P, &SQRT, &CBRT, &RSQRT, &LOGADDEXP];

@@ -1,0 +1,115 @@
+//! Circular and hyperbolic functions, their inverses, degrees and radians.
+
+use crate::kernel::math::{self, TRIG_LIMIT};
+use crate::kernel::num::Float;
+use crate::kernel::step::Formula1;
+use crate::op::{Grad, Op, Saves};
+use crate::ops::arith;
+use crate::ops::exp_log::SQRT;
+use crate::{elementwise, formula, grads, infer};
+
+/// A function of `math`, with the library's own far out.
+macro_rules! circular {
+    ($name:ident, $quarter:literal, $library:ident) => {
+        struct $name;
+        impl<W: Float> Formula1<W> for $name {
+            type O = W;
+            #[inline(always)]
+            fn f(a: W) -> W {
+                W::of(math::sin_shifted(a.double(), $quarter))
+            }
+            const HAS_RARE: bool = true;
+            #[inline(always)]
+            fn is_rare(a: W) -> bool {
+                !(a.absolute() < W::of(TRIG_LIMIT))
+            }
+            fn rare(a: W) -> W {
+                W::of(a.double().$library())
+            }
+        }
+    };
+}
+circular!(Sin, 0, sin);
+circular!(Cos, 1, cos);
+formula!(Tan: Float, |a| W::of(a.double().tan()));
+formula!(Arcsin: Float, |a| W::of(a.double().asin()));
+formula!(Arccos: Float, |a| W::of(a.double().acos()));
+formula!(Arctan: Float, |a| W::of(a.double().atan()));
+formula!(Arctan2: Float, |a, b| W::of(a.double().atan2(b.double())));
+formula!(Sinh: Float, |a| W::of(a.double().sinh()));
+formula!(Cosh: Float, |a| W::of(a.double().cosh()));
+formula!(Tanh: Float, |a| math::tanh(a));
+formula!(Arcsinh: Float, |a| arcsinh(a));
+formula!(Arccosh: Float, |a| arccosh(a));
+formula!(Arctanh: Float, |a| arctanh(a));
+formula!(Degrees: Float, |a| a.mul(W::of(180.0 / std::f64::consts::PI)));
+formula!(Radians: Float, |a| a.mul(W::of(std::f64::consts::PI / 180.0)));
+
+/// ln(|a| + sqrt(a^2 + 1)), written with log1p near 0 and without overflow far out.
+#[inline(always)]
+fn arcsinh<W: Float>(a: W) -> W {
+    let x = a.absolute();
+    let square = x.mul(x);
+    let near = math::log1p(x.add(square.div(square.add(W::ONE).sqrt().add(W::ONE))));
+    let far = math::log(x).add(W::of(std::f64::consts::LN_2));
+    let y = if x < W::of(1e9) { near } else { far };
+    y.with_sign_of(a)
+}
+
+#[inline(always)]
+fn arccosh<W: Float>(a: W) -> W {
+    let t = a.sub(W::ONE);
+    let near = math::log1p(t.add(t.mul(t).add(t.add(t)).sqrt()));
+    let far = math::log(a).add(W::of(std::f64::consts::LN_2));
+    if a < W::of(1e9) { near } else { far }
+}
+
+#[inline(always)]
+fn arctanh<W: Float>(a: W) -> W {
+    let x = a.absolute();
+    let twice = x.add(x);
+    math::log1p(twice.div(W::ONE.sub(x))).mul(W::of(0.5)).with_sign_of(a)
+}
+
+const X: Saves = Saves { inputs: 0b1, outputs: 0 };
+const Y: Saves = Saves { inputs: 0, outputs: 0b1 };
+
+macro_rules! ops {
+    ($($op:ident $name:literal $formula:ident $saves:ident |$v:ident| $grad:expr;)*) => {
+        $(
+            pub static $op: Op = Op {
+                grad: Grad::Vjp(|$v| grads!($v; $grad)),
+                saves: $saves,
+                ..Op::new($name, 1, infer::float_real, elementwise!(floats: unary $formula))
+            };
+        )*
+        pub const OPS: &[&Op] = &[$(&$op,)* &ARCTAN2];
+    };
+}
+ops! {
+    SIN "sin" Sin X |v| v.g() * v.x(0).unary(&COS);
+    COS "cos" Cos X |v| -(v.g() * v.x(0).unary(&SIN));
+    TAN "tan" Tan Y |v| v.g() * (v.y(0) * v.y(0) + 1.0);
+    ARCSIN "arcsin" Arcsin X |v| v.g() / (1.0 - v.x(0) * v.x(0)).unary(&SQRT);
+    ARCCOS "arccos" Arccos X |v| -(v.g() / (1.0 - v.x(0) * v.x(0)).unary(&SQRT));
+    ARCTAN "arctan" Arctan X |v| v.g() / (v.x(0) * v.x(0) + 1.0);
+    SINH "sinh" Sinh X |v| v.g() * v.x(0).unary(&COSH);
+    COSH "cosh" Cosh X |v| v.g() * v.x(0).unary(&SINH);
+    TANH "tanh" Tanh Y |v| v.g() * (1.0 - v.y(0) * v.y(0));
+    ARCSINH "arcsinh" Arcsinh X |v| v.g() / (v.x(0) * v.x(0) + 1.0).unary(&SQRT);
+    ARCCOSH "arccosh" Arccosh X |v| v.g() / (v.x(0) * v.x(0) - 1.0).unary(&SQRT);
+    ARCTANH "arctanh" Arctanh X |v| v.g() / (1.0 - v.x(0) * v.x(0));
+    DEGREES "degrees" Degrees NOTHING |v| v.g() * (180.0 / std::f64::consts::PI);
+    RADIANS "radians" Radians NOTHING |v| v.g() * (std::f64::consts::PI / 180.0);
+}
+const NOTHING: Saves = Saves { inputs: 0, outputs: 0 };
+
+pub static ARCTAN2: Op = Op {
+    grad: Grad::Vjp(|v| {
+        let (y, x) = (v.x(0), v.x(1));
+        let square = y.unary(&arith::SQUARE) + x.unary(&arith::SQUARE);
+        grads!(v; v.g() * x / square, -(v.g() * y / square))
+    }),
+    saves: Saves { inputs: 0b11, outputs: 0 },
+    ..Op::new("arctan2", 2, infer::float_real, elementwise!(floats: binary Arctan2))
+};
