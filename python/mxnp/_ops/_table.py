@@ -1,0 +1,110 @@
+"""What the op tables are written with: looking up an op, making a universal function, and small argument helpers.
+
+Knows no op and no family.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from mxnp import _core
+from mxnp._core import Op, Ufunc, ndarray
+from mxnp.error import MXNetAxisError, MXNetNotImplementedError
+
+Axis = int | Sequence[int] | None
+
+
+class _Missing:
+    """Stands for an op that this build of the core lacks; a call says so."""
+
+    def __init__(self, name: str, doc: str = "") -> None:
+        self.name = self.__name__ = name
+        self.__doc__ = doc
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise MXNetNotImplementedError(f"{self.name}: this build of mxnp has no such op")
+
+
+def op(name: str) -> Op:
+    """The core's op called `name`, to be held in a module constant."""
+    try:
+        return _core.op(name)
+    except AttributeError:
+        return _Missing(name)  # type: ignore[return-value]
+
+
+_UNARY = "Takes any shape; integers become the default float where the result is not an integer."
+_BINARY = "The operands broadcast together and are converted to their common dtype."
+
+
+def ufunc(
+    name: str, doc: str, example: str = "", *, op: str | None = None, signature: str | None = None
+) -> Ufunc:
+    """The universal function `name` of the elementwise op `op`, with `doc` (a sentence) and a runnable example."""
+    nin = 2 if "x1" in doc or "x2" in doc else 1
+    text = f"{doc}\n\n{_BINARY if nin == 2 else _UNARY} `out`, `where`, `dtype` and `casting` are NumPy's."
+    if example:
+        text += "\n\n" + "\n".join(line.strip() for line in example.strip().splitlines()) + "\n"
+    try:
+        return Ufunc(op or name, name, text, signature)
+    except AttributeError:
+        return _Missing(name, text)  # type: ignore[return-value]
+
+
+def as_array(x: Any) -> ndarray:
+    """`x` where it is an array, else an array of it."""
+    return x if isinstance(x, ndarray) else _core.asarray(x)
+
+
+def normalize_axis(axis: int, ndim: int, name: str = "axis") -> int:
+    """`axis` counted from 0. Raises AxisError where it is out of range."""
+    number = operator.index(axis)
+    if not -ndim <= number < ndim:
+        prefix = f"{name}: " if name != "axis" else ""
+        raise MXNetAxisError(f"{prefix}axis {number} is out of bounds for array of dimension {ndim}")
+    return number % ndim if ndim else 0
+
+
+def normalize_axes(axis: Axis, ndim: int, name: str = "axis") -> tuple[int, ...]:
+    """The axes named by one number, several or None (all), each counted from 0."""
+    if axis is None:
+        return tuple(range(ndim))
+    if not isinstance(axis, Sequence):
+        return (normalize_axis(axis, ndim, name),)
+    axes = tuple(normalize_axis(a, ndim, name) for a in axis)
+    if len(set(axes)) != len(axes):
+        from mxnp.error import MXNetValueError
+
+        raise MXNetValueError(f"repeated {name}" if name != "axis" else "duplicate value in 'axis'")
+    return axes
+
+
+def deliver(result: ndarray, out: ndarray | None) -> ndarray:
+    """`result`, or `out` filled with it where one was given. Raises ValueError where the shapes differ."""
+    if out is None:
+        return result
+    if not isinstance(out, ndarray):
+        from mxnp.error import MXNetTypeError
+
+        raise MXNetTypeError("return arrays must be of ArrayType (mxnp.np.ndarray)")
+    if out.shape != result.shape:
+        from mxnp.error import MXNetValueError
+
+        raise MXNetValueError(f"output array has shape {out.shape}, the result has {result.shape}")
+    out[...] = result
+    return out
+
+
+def shape_of(shape: Any) -> tuple[int, ...]:
+    """A shape given as an integer or a sequence of integers."""
+    if isinstance(shape, (tuple, list)):
+        return tuple(operator.index(n) for n in shape)
+    if isinstance(shape, ndarray) or hasattr(shape, "tolist"):
+        values = shape.tolist()
+        return tuple(int(n) for n in values) if isinstance(values, list) else (int(values),)
+    try:
+        return (operator.index(shape),)
+    except TypeError:
+        return tuple(operator.index(n) for n in shape)

@@ -1,0 +1,420 @@
+"""Reductions over axes: sum, mean, max, argmax and what is composed of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as onp
+
+from mxnp import _core
+from mxnp._core import ndarray
+from mxnp.error import MXNetTypeError, MXNetValueError, MXNetZeroDivisionError
+
+from ._table import Axis, as_array, deliver, normalize_axes, op
+from .arith import maximum, minimum, multiply
+from .arith import add as _add
+
+_SUM, _PROD, _MAX, _MIN = op("sum"), op("prod"), op("max"), op("min")
+_MEAN, _VAR, _STD = op("mean"), op("var"), op("std")
+_ARGMAX, _ARGMIN, _ANY, _ALL = op("argmax"), op("argmin"), op("any"), op("all")
+_WHERE, _COUNT = op("where"), op("count_nonzero")
+
+
+def _masked(a: Any, where: Any, value: Any) -> Any:
+    """`a` with `value` where the mask does not hold."""
+    return a if where is None or where is True else _WHERE(where, a, value)
+
+
+def sum(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: ndarray | None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> ndarray:
+    """The sum over `axis` (None: all axes); of integers and bools an int64 or uint64.
+
+    `initial` is added; elements where `where` is false are left out.
+
+    >>> np.sum(np.array([[1, 2], [3, 4]]), axis=0)
+    array([4., 6.])
+    """
+    a = _masked(a, where, 0)
+    if initial is None:
+        return _SUM(a, axis=axis, keepdims=keepdims, dtype=dtype, out=out)
+    return deliver(_add(_SUM(a, axis=axis, keepdims=keepdims, dtype=dtype), initial), out)
+
+
+def prod(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: ndarray | None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> ndarray:
+    """The product over `axis` (None: all axes); of integers and bools an int64 or uint64.
+
+    >>> np.prod(np.array([2, 3]))
+    array(6.)
+    """
+    a = _masked(a, where, 1)
+    if initial is None:
+        return _PROD(a, axis=axis, keepdims=keepdims, dtype=dtype, out=out)
+    return deliver(multiply(_PROD(a, axis=axis, keepdims=keepdims, dtype=dtype), initial), out)
+
+
+def _extreme(name: str, a: Any, axis: Axis, out: Any, keepdims: bool, initial: Any, where: Any) -> ndarray:
+    reduction, pair = (_MAX, maximum) if name == "maximum" else (_MIN, minimum)
+    if where is not None and where is not True:
+        if initial is None:
+            raise MXNetValueError(
+                f"reduction operation '{name}' does not have an identity, so to use a where mask one has to specify 'initial'"
+            )
+        a = _WHERE(where, a, initial)
+    if initial is None:
+        return reduction(a, axis=axis, keepdims=keepdims, out=out)
+    x = as_array(a)
+    axes = normalize_axes(axis, x.ndim)
+    if any_of(x.shape[i] == 0 for i in axes):
+        shape = [1 if i in axes else n for i, n in enumerate(x.shape) if keepdims or i not in axes]
+        return deliver(_core.op("full")(initial, shape=shape, dtype=x.dtype, device=x.device), out)
+    return deliver(pair(reduction(x, axis=axis, keepdims=keepdims), initial), out)
+
+
+def any_of(flags: Any) -> bool:
+    """Python's own any: the name belongs to NumPy's here."""
+    return next((True for flag in flags if flag), False)
+
+
+def max(
+    a: Any,
+    axis: Axis = None,
+    out: ndarray | None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> ndarray:
+    """The greatest element over `axis` (None: all axes); NaN where there is one. Ties share the gradient: 1 to each.
+
+    Raises ValueError for no elements without `initial`.
+
+    >>> np.max(np.array([[1, 2], [3, 4]]), axis=1)
+    array([2., 4.])
+    """
+    return _extreme("maximum", a, axis, out, keepdims, initial, where)
+
+
+def min(
+    a: Any,
+    axis: Axis = None,
+    out: ndarray | None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> ndarray:
+    """The least element over `axis` (None: all axes); NaN where there is one. Ties share the gradient: 1 to each.
+
+    Raises ValueError for no elements without `initial`.
+
+    >>> np.min(np.array([[1, 2], [3, 4]]), axis=1)
+    array([1., 3.])
+    """
+    return _extreme("minimum", a, axis, out, keepdims, initial, where)
+
+
+def amax(
+    a: Any, axis: Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> ndarray:
+    """Another name of `max`.
+
+    >>> np.amax(np.array([1, 2]))
+    array(2.)
+    """
+    return _extreme("maximum", a, axis, out, keepdims, initial, where)
+
+
+def amin(
+    a: Any, axis: Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> ndarray:
+    """Another name of `min`.
+
+    >>> np.amin(np.array([1, 2]))
+    array(1.)
+    """
+    return _extreme("minimum", a, axis, out, keepdims, initial, where)
+
+
+def ptp(a: Any, axis: Axis = None, out: ndarray | None = None, keepdims: bool = False) -> ndarray:
+    """The greatest element minus the least, over `axis`.
+
+    >>> np.ptp(np.array([1, 5, 3]))
+    array(4.)
+    """
+    return deliver(max(a, axis, None, keepdims) - min(a, axis, None, keepdims), out)
+
+
+def _count(a: Any, axis: Axis, keepdims: bool, where: Any) -> ndarray:
+    x = as_array(a)
+    return _SUM(as_array(where).broadcast_to(x.shape), axis=axis, keepdims=keepdims)
+
+
+def mean(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: ndarray | None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> ndarray:
+    """The mean over `axis` (None: all axes); of integers the default float. NaN for no elements.
+
+    >>> np.mean(np.array([[1, 2], [3, 4]]), axis=0)
+    array([2., 3.])
+    """
+    if where is None or where is True:
+        return _MEAN(a, axis=axis, keepdims=keepdims, dtype=dtype, out=out)
+    total = sum(a, axis, dtype, None, keepdims, None, where)
+    return deliver(total / _count(a, axis, keepdims, where), out)
+
+
+def _spread(root: bool, a: Any, axis: Axis, dtype: Any, out: Any, ddof: Any, keepdims: bool, where: Any) -> ndarray:
+    if where is None or where is True:
+        return (_STD if root else _VAR)(a, axis=axis, keepdims=keepdims, dtype=dtype, ddof=ddof, out=out)
+    gap = as_array(a) - mean(a, axis, dtype, None, True, where=where)
+    total = sum(gap * gap, axis, dtype, None, keepdims, None, where)
+    result = total / (_count(a, axis, keepdims, where) - ddof)
+    return deliver(result**0.5 if root else result, out)
+
+
+def _freedom(ddof: float, correction: Any) -> float:
+    if correction is None:
+        return ddof
+    if ddof != 0:
+        raise MXNetValueError("ddof and correction can't be provided simultaneously.")
+    return correction
+
+
+def std(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: ndarray | None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    correction: Any = None,
+) -> ndarray:
+    """The standard deviation over `axis`: the root of `var`.
+
+    >>> np.std(np.array([1, 3]))
+    array(1.)
+    """
+    return _spread(True, a, axis, dtype, out, _freedom(ddof, correction), keepdims, where)
+
+
+def var(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: ndarray | None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    correction: Any = None,
+) -> ndarray:
+    """The variance over `axis`: squared distances from the mean, summed and divided by (count - ddof).
+
+    >>> np.var(np.array([1, 3]))
+    array(1.)
+    """
+    return _spread(False, a, axis, dtype, out, _freedom(ddof, correction), keepdims, where)
+
+
+def argmax(a: Any, axis: int | None = None, out: ndarray | None = None, *, keepdims: bool = False) -> ndarray:
+    """The position of the greatest element along `axis` (None: in the flattened array), the first of several; int64.
+
+    >>> np.argmax(np.array([1, 5, 3]))
+    array(1, dtype=int64)
+    """
+    return _ARGMAX(a, axis=axis, keepdims=keepdims, out=out)
+
+
+def argmin(a: Any, axis: int | None = None, out: ndarray | None = None, *, keepdims: bool = False) -> ndarray:
+    """The position of the least element along `axis` (None: in the flattened array), the first of several; int64.
+
+    >>> np.argmin(np.array([4, 1, 3]))
+    array(1, dtype=int64)
+    """
+    return _ARGMIN(a, axis=axis, keepdims=keepdims, out=out)
+
+
+def any(
+    a: Any, axis: Axis = None, out: ndarray | None = None, keepdims: bool = False, *, where: Any = None
+) -> ndarray:
+    """Whether an element is true, over `axis` (None: all axes).
+
+    >>> np.any(np.array([0, 1]))
+    array(True)
+    """
+    return _ANY(_masked(a, where, False), axis=axis, keepdims=keepdims, out=out)
+
+
+def all(
+    a: Any, axis: Axis = None, out: ndarray | None = None, keepdims: bool = False, *, where: Any = None
+) -> ndarray:
+    """Whether every element is true, over `axis` (None: all axes).
+
+    >>> np.all(np.array([0, 1]))
+    array(False)
+    """
+    return _ALL(_masked(a, where, True), axis=axis, keepdims=keepdims, out=out)
+
+
+def count_nonzero(a: Any, axis: Axis = None, *, keepdims: bool = False) -> ndarray:
+    """How many elements are not zero, over `axis` (None: all axes); int64.
+
+    >>> np.count_nonzero(np.array([0, 3, 4]))
+    array(2, dtype=int64)
+    """
+    return _SUM(as_array(a) != 0, axis=axis, keepdims=keepdims)
+
+
+def average(
+    a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
+) -> Any:
+    """The mean over `axis`, each element counted by its weight; with `returned` also the weights' sum.
+
+    Raises ZeroDivisionError where the weights sum to zero.
+
+    >>> np.average(np.array([1, 3]), weights=np.array([3, 1]))
+    array(1.5)
+    """
+    x = as_array(a)
+    if weights is None:
+        result = mean(x, axis, None, None, keepdims)
+        count = x.size / result.size if result.size else 0.0
+        return (result, result * 0 + count) if returned else result
+    w = as_array(weights)
+    if w.shape != x.shape:
+        w = _matched_weights(w, x, axis)
+    scale = sum(w, axis, None, None, keepdims)
+    if bool((scale == 0).any()):
+        raise MXNetZeroDivisionError("Weights sum to zero, can't be normalized")
+    result = sum(x * w, axis, None, None, keepdims) / scale
+    return (result, scale.broadcast_to(result.shape)) if returned else result
+
+
+def _matched_weights(w: ndarray, x: ndarray, axis: Axis) -> ndarray:
+    if axis is None:
+        raise MXNetTypeError("Axis must be specified when shapes of a and weights differ.")
+    axes = normalize_axes(axis, x.ndim)
+    if w.shape != tuple(x.shape[i] for i in axes):
+        raise MXNetValueError("Shape of weights must be consistent with shape of a along specified axis.")
+    order = sorted(range(w.ndim), key=lambda i: axes[i])
+    return w.transpose(order).reshape(tuple(n if i in axes else 1 for i, n in enumerate(x.shape)))
+
+
+def quantile(
+    a: Any,
+    q: Any,
+    axis: Axis = None,
+    out: ndarray | None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    interpolation: str | None = None,
+) -> ndarray:
+    """The value below which the fraction `q` (0 to 1) of the elements lies, over `axis`; NaN where there is one.
+
+    `method` (MXNet: `interpolation`): 'linear', 'lower', 'higher', 'nearest' or 'midpoint'.
+
+    >>> np.quantile(np.array([1, 2, 3, 4]), 0.5)
+    array(2.5)
+    """
+    fractions = as_array(q).asnumpy().astype("float64")
+    if not ((fractions >= 0) & (fractions <= 1)).all():
+        raise MXNetValueError("Quantiles must be in the range [0, 1]")
+    x = as_array(a)
+    axes = normalize_axes(axis, x.ndim)
+    kept = [i for i in range(x.ndim) if i not in axes]
+    lines = x.transpose(kept + list(axes)).reshape(tuple(x.shape[i] for i in kept) + (-1,))
+    if lines.dtype.kind in "iub":
+        lines = lines.astype(_core.default_float())
+    result = _pick_quantiles(lines, fractions, interpolation or method)
+    if keepdims:
+        result = result.reshape(
+            fractions.shape + tuple(1 if i in axes else n for i, n in enumerate(x.shape))
+        )
+    return deliver(result, out)
+
+
+def _pick_quantiles(lines: ndarray, fractions: onp.ndarray, method: str) -> ndarray:
+    """Quantiles along the last axis; the fractions' axes come first in the result."""
+    size = lines.shape[-1]
+    if size == 0:
+        raise MXNetValueError("quantile: there are no elements along the axis")
+    place = fractions.reshape(-1) * (size - 1)
+    low, high = onp.floor(place), onp.ceil(place)
+    share = {
+        "linear": place - low,
+        "lower": place * 0,
+        "higher": place * 0 + 1,
+        "nearest": (onp.rint(place) > low).astype("float64"),
+        "midpoint": onp.where(low == high, 0.0, 0.5),
+    }
+    if method not in share:
+        raise MXNetValueError(f"{method!r} is not a valid method. Use one of: {', '.join(share)}")
+    ordered = op("sort")(lines, axis=-1)
+    below = ordered.take(low.astype("int64"), -1)
+    above = ordered.take(high.astype("int64"), -1)
+    weight = _core.array(share[method], lines.dtype, lines.device)
+    result = below + (above - below) * weight
+    # NaN sorts last: it is in every quantile of its line.
+    last = ordered[..., -1:]
+    result = _WHERE(last != last, last, result)
+    result = result.transpose([result.ndim - 1, *range(result.ndim - 1)])
+    return result.reshape(fractions.shape + lines.shape[:-1])
+
+
+def percentile(
+    a: Any,
+    q: Any,
+    axis: Axis = None,
+    out: ndarray | None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    interpolation: str | None = None,
+) -> ndarray:
+    """`quantile` with `q` from 0 to 100.
+
+    >>> np.percentile(np.array([1, 2, 3, 4]), 50)
+    array(2.5)
+    """
+    shares = as_array(q).asnumpy().astype("float64")
+    if not ((shares >= 0) & (shares <= 100)).all():
+        raise MXNetValueError("Percentiles must be in the range [0, 100]")
+    return quantile(a, shares / 100, axis, out, overwrite_input, method, keepdims, interpolation=interpolation)
+
+
+def median(
+    a: Any, axis: Axis = None, out: ndarray | None = None, overwrite_input: bool = False, keepdims: bool = False
+) -> ndarray:
+    """The middle element over `axis`, or the mean of the two in the middle; NaN where there is one.
+
+    >>> np.median(np.array([3, 1, 2]))
+    array(2.)
+    """
+    return quantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
+
+
+METHODS = (sum, prod, max, min, ptp, mean, std, var, argmax, argmin, any, all)

@@ -1,0 +1,54 @@
+"""Devices: the CPU and CUDA GPUs, and which of them new arrays are made on."""
+
+from __future__ import annotations
+
+from ._core import Device, current_device
+from .error import MXNetError
+
+__all__ = ["Device", "cpu", "cpu_pinned", "current_device", "gpu", "gpu_memory_info", "num_gpus"]
+
+
+def cpu(device_id: int = 0) -> Device:
+    """CPU number `device_id`; numbers above 0 are replicas for testing code of several devices.
+
+    >>> mx.cpu()
+    cpu(0)
+    """
+    return Device("cpu", device_id)
+
+
+def cpu_pinned(device_id: int = 0) -> Device:
+    """Page-locked memory of the CPU, from which copies to a GPU are faster.
+
+    >>> mx.cpu_pinned().device_type
+    'cpu_pinned'
+    """
+    return Device("cpu_pinned", device_id)
+
+
+def gpu(device_id: int = 0) -> Device:
+    """CUDA GPU number `device_id`; that there is one is checked when an array is made on it.
+
+    >>> mx.gpu(1)
+    gpu(1)
+    """
+    return Device("gpu", device_id)
+
+
+def num_gpus() -> int:
+    """How many CUDA GPUs can be used: 0 without cupy or without a driver."""
+    try:
+        from . import _cuda  # type: ignore[attr-defined]
+    except ImportError:
+        return 0
+    return _cuda.device_count()
+
+
+def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
+    """Free and total bytes of a GPU's memory. Raises MXNetError where there is no such GPU."""
+    count = num_gpus()
+    if not 0 <= device_id < count:
+        raise MXNetError(f"gpu_memory_info: there is no gpu({device_id}), only {count} usable GPUs")
+    from . import _cuda
+
+    return _cuda.memory_info(device_id)

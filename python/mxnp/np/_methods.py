@@ -1,0 +1,177 @@
+"""The methods of arrays: attached from the rows of the op tables; and NumPy's functions on mxnp's arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+from .._core import Device, ndarray
+from .._ops import (
+    arith,
+    cast,
+    create,
+    exp_log,
+    index,
+    join,
+    linalg,
+    nn_act,
+    reduce,
+    scan,
+    shape,
+    sort,
+    trig,
+)
+from ..error import MXNetTypeError, MXNetValueError
+
+
+def copyto(self: ndarray, other: ndarray | Device) -> ndarray:
+    """Writes the array into `other`, or copies it to a device; gives the copy.
+
+    >>> x, y = np.ones(2), np.zeros(2)
+    >>> x.copyto(y)
+    array([1., 1.])
+    """
+    if isinstance(other, Device):
+        return self.copy() if other == self.device else self.to_device(other)
+    if not isinstance(other, ndarray):
+        raise MXNetTypeError(f"copyto: expected an array or a device, got {type(other).__name__}")
+    if other is not self:
+        other[...] = self if other.device == self.device else self.to_device(other.device)
+    return other
+
+
+def fill(self: ndarray, value: Any) -> None:
+    """Sets every element to `value`, in place.
+
+    >>> x = np.zeros(2); x.fill(3); x
+    array([3., 3.])
+    """
+    self[...] = value
+
+
+def as_np_ndarray(self: ndarray) -> ndarray:
+    """The array itself: mxnp has one kind of array.
+
+    >>> x = np.ones(1)
+    >>> x.as_np_ndarray() is x
+    True
+    """
+    return self
+
+
+def as_nd_ndarray(self: ndarray) -> ndarray:
+    """The array itself: mxnp has one kind of array.
+
+    >>> x = np.ones(1)
+    >>> x.as_nd_ndarray() is x
+    True
+    """
+    return self
+
+
+def tostype(self: ndarray, stype: str) -> ndarray:
+    """The array itself; sparse storage has not arrived.
+
+    >>> np.ones(1).tostype('default')
+    array([1.])
+    """
+    if stype != "default":
+        raise MXNetValueError(f"tostype: only stype 'default' exists, got {stype!r}")
+    return self
+
+
+def reshape_like(self: ndarray, rhs: ndarray) -> ndarray:
+    """The array in the shape of `rhs`.
+
+    >>> np.ones(4).reshape_like(np.ones((2, 2))).shape
+    (2, 2)
+    """
+    return shape.reshape_to(self, rhs.shape)
+
+
+def broadcast_like(self: ndarray, rhs: ndarray) -> ndarray:
+    """The array broadcast to the shape of `rhs`.
+
+    >>> np.ones(2).broadcast_like(np.ones((2, 2))).shape
+    (2, 2)
+    """
+    return shape.broadcast_to(self, rhs.shape)
+
+
+def slice_axis(self: ndarray, axis: int, begin: int, end: int | None) -> ndarray:
+    """The part from `begin` to `end` along `axis`.
+
+    >>> np.arange(4).slice_axis(0, 1, 3)
+    array([1., 2.])
+    """
+    return self[(slice(None),) * (axis % self.ndim) + (slice(begin, end),)]
+
+
+def norm(self: ndarray, ord: Any = None, axis: Any = None, keepdims: bool = False) -> ndarray:
+    """The norm; see `np.linalg.norm`.
+
+    >>> np.array([3, 4]).norm()
+    array(5.)
+    """
+    return linalg.norm(self, ord, axis, keepdims)
+
+
+def conj(self: ndarray) -> ndarray:
+    """The complex conjugate.
+
+    >>> np.ones(1).conj()
+    array([1.])
+    """
+    return linalg.conjugate(self)
+
+
+_OWN = (
+    copyto,
+    fill,
+    as_np_ndarray,
+    as_nd_ndarray,
+    tostype,
+    reshape_like,
+    broadcast_like,
+    slice_axis,
+    norm,
+    conj,
+)
+# Functions of one array that 1.x's programs call as methods: `x.exp()`.
+_UNARY = (
+    [arith.absolute, arith.ceil, arith.floor, arith.negative, arith.reciprocal, arith.rint, arith.sign, arith.square]
+    + [arith.trunc, exp_log.cbrt, exp_log.exp, exp_log.expm1, exp_log.log, exp_log.log1p, exp_log.log2, exp_log.log10]
+    + [exp_log.sqrt, trig.arccos, trig.arccosh, trig.arcsin, trig.arcsinh, trig.arctan, trig.arctanh, trig.cos]
+    + [trig.cosh, trig.degrees, trig.radians, trig.sin, trig.sinh, trig.tan, trig.tanh, nn_act.relu, nn_act.sigmoid]
+)
+
+
+def _method(function: Any) -> Callable[..., ndarray]:
+    """A native function, which does not bind, as a method."""
+
+    def method(self: ndarray, out: ndarray | None = None, **kwargs: Any) -> ndarray:
+        return function(self, **kwargs) if out is None else function(self, out=out, **kwargs)
+
+    method.__name__ = method.__qualname__ = function.__name__
+    method.__doc__ = function.__doc__
+    return method
+
+
+def _attach() -> None:
+    families: tuple[Any, ...] = (arith, cast, create, index, join, linalg, nn_act, reduce, scan, shape, sort)
+    for family in families:
+        for function in family.METHODS:
+            setattr(ndarray, function.__name__, function)
+        for name, function in getattr(family, "SPECIAL_METHODS", {}).items():
+            setattr(ndarray, name, function)
+    for function in _OWN:
+        setattr(ndarray, function.__name__, function)
+    for native in _UNARY:
+        setattr(ndarray, native.__name__, _method(native))
+    ndarray.abs = ndarray.absolute  # type: ignore[attr-defined]
+    ndarray.mT = property(shape.matrix_transpose)  # type: ignore[attr-defined]
+    ndarray.stype = "default"  # type: ignore[attr-defined]
+
+
+_attach()

@@ -1,0 +1,32 @@
+"""`mxnp.np.linalg`: products, powers and norms of matrices."""
+
+from numpy.linalg import LinAlgError
+
+from .._missing import refuse
+from .._ops.index import diagonal, trace
+from .._ops.linalg import cross, matrix_norm, matrix_power, multi_dot, norm, outer, tensordot, vecdot, vector_norm
+from .._ops.linalg import matmul as matmul
+from .._ops.shape import matrix_transpose
+
+__all__ = [
+    "LinAlgError",
+    "cross",
+    "diagonal",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_transpose",
+    "multi_dot",
+    "norm",
+    "outer",
+    "tensordot",
+    "trace",
+    "vecdot",
+    "vector_norm",
+]
+
+__getattr__ = refuse(
+    __name__,
+    "cholesky cond det eig eigh eigvals eigvalsh inv lstsq matrix_rank pinv qr slogdet solve svd svdvals tensorinv "
+    "tensorsolve",
+)

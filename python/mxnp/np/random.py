@@ -1,0 +1,58 @@
+"""`mxnp.np.random`: draws of mxnp's own generator, governed by `seed`."""
+
+from .._missing import refuse
+from .._ops.random import (
+    bernoulli,
+    categorical,
+    choice,
+    exponential,
+    gumbel,
+    laplace,
+    logistic,
+    lognormal,
+    multinomial,
+    normal,
+    pareto,
+    permutation,
+    power,
+    rand,
+    randint,
+    randn,
+    random,
+    random_sample,
+    rayleigh,
+    seed,
+    shuffle,
+    standard_normal,
+    uniform,
+    weibull,
+)
+
+__all__ = [
+    "bernoulli",
+    "categorical",
+    "choice",
+    "exponential",
+    "gumbel",
+    "laplace",
+    "logistic",
+    "lognormal",
+    "multinomial",
+    "normal",
+    "pareto",
+    "permutation",
+    "power",
+    "rand",
+    "randint",
+    "randn",
+    "random",
+    "random_sample",
+    "rayleigh",
+    "seed",
+    "shuffle",
+    "standard_normal",
+    "uniform",
+    "weibull",
+]
+
+__getattr__ = refuse(__name__, "beta chisquare f gamma multivariate_normal poisson binomial default_rng")

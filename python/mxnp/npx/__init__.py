@@ -1,0 +1,78 @@
+"""`mxnp.npx`: MXNet's extensions of NumPy: layers, modes, devices and files. A list; see mxnp._ops."""
+
+from .._core import waitall
+from .._files.api import load
+from .._files.api import npx_save as save
+from .._files.api import npx_savez as savez
+from .._missing import refuse
+from .._ops.arith import add_n
+from .._ops.cast import astype as cast
+from .._ops.index import gather_nd, index_add, index_update, one_hot, pick
+from .._ops.linalg import batch_dot
+from .._ops.nn_act import (
+    activation,
+    gelu,
+    hard_sigmoid,
+    leaky_relu,
+    log_sigmoid,
+    log_softmax,
+    masked_log_softmax,
+    masked_softmax,
+    mish,
+    relu,
+    sigmoid,
+    silu,
+    smooth_l1,
+    softmax,
+    softmin,
+    softrelu,
+    softsign,
+)
+from .._ops.nn_conv import convolution, deconvolution
+from .._ops.nn_dense import batch_flatten, dropout, embedding, fully_connected
+from .._ops.nn_norm import batch_norm, group_norm, instance_norm, l2_normalization, layer_norm
+from .._ops.nn_pool import pooling
+from .._ops.nn_seq import sequence_last, sequence_mask, sequence_reverse
+from .._ops.npx_shape import (
+    arange_like,
+    nonzero,
+    broadcast_like,
+    from_numpy,
+    norm,
+    pad,
+    reshape,
+    reshape_like,
+    shape_array,
+    slice,
+    slice_like,
+    stop_gradient,
+)
+from .._ops.sort import topk
+from .._ops.special import digamma, erf, erfinv, gamma, gammaln
+from ..device import Device, cpu, cpu_pinned, current_device, gpu, gpu_memory_info, num_gpus
+from ..np import from_dlpack
+from ..random import seed
+from ..util import (
+    is_np_array,
+    is_np_default_dtype,
+    is_np_shape,
+    reset_np,
+    set_np,
+    set_np_default_dtype,
+    set_np_shape,
+    use_np,
+    use_np_array,
+    use_np_default_dtype,
+    use_np_shape,
+)
+from . import random
+from ._control import cond, foreach, while_loop
+
+__getattr__ = refuse(
+    __name__,
+    "ctc_loss rnn image deformable_convolution modulated_deformable_convolution roi_pooling box_nms box_iou box_encode "
+    "box_decode multibox_prior multibox_target multibox_detection interleaved_matmul_selfatt_qk "
+    "interleaved_matmul_selfatt_valatt interleaved_matmul_encdec_qk interleaved_matmul_encdec_valatt sync_batch_norm "
+    "sldwin_atten_score sldwin_atten_context sldwin_atten_mask_like bipartite_matching round_ste sign_ste",
+)
+__all__ = [name for name in dir() if not name.startswith("_") and name != "refuse"]
