@@ -1,4 +1,4 @@
-"""Rows of arithmetic: add, multiply, maximum, floor_divide, clip, sign, rounding."""
+"""Rows of arithmetic: add, multiply, maximum, floor_divide, clip, sign."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from specs.row import (
     NUMBERS,
     REAL,
     Bad,
+    Case,
     Domain,
+    Row,
     binary,
     magnitude,
     shapes,
@@ -20,7 +22,8 @@ from specs.row import (
 
 APART = Domain(avoid=(0.0,), gap=0.25)  # away from a pole, a kink or a division by zero
 POSITIVE = Domain(0.25, 3.0)
-STEPS = Domain(avoid=tuple(k / 2 for k in range(-8, 9)), gap=0.1)  # away from where rounding jumps
+QUOTIENT = (Domain(-9, 9), Domain(-3, 3, avoid=(0.0,), gap=0.5))
+SMALL = (shapes((3, 4), (3, 4)), shapes((), (3,)), shapes((5, 67), (67,)))
 
 
 def no_bools(name: str, *args: bool) -> Bad:
@@ -32,26 +35,6 @@ def no_bools(name: str, *args: bool) -> Bad:
     return Bad(call, TypeError, rf"{name}")
 
 
-def power(x, y):
-    """NumPy's power; integers in their own dtype."""
-    return onp.power(x, y)
-
-
-def real_floor_divide(x, y):
-    """Division rounded down, in the operands' dtype."""
-    return onp.floor_divide(x, y)
-
-
-def clipped(x, lo, hi):
-    """NumPy's clip."""
-    return onp.minimum(onp.maximum(x, lo), hi)
-
-
-def sign(x):
-    """-1, 0 or 1; of complex numbers x / |x|."""
-    return onp.sign(x)
-
-
 ROWS = (
     binary("np.add", onp.add, ALL),
     binary("np.subtract", onp.subtract, NUMBERS, bad=(no_bools("subtract", True, False),)),
@@ -60,7 +43,9 @@ ROWS = (
     unary("np.negative", onp.negative, NUMBERS, bad=(no_bools("negative", True),)),
     unary("np.positive", onp.positive, NUMBERS),
     unary("np.absolute", onp.absolute, ALL, result=magnitude, domain=(APART,)),
-    unary("np.sign", sign, NUMBERS, grad=0, domain=(APART,)),
+    unary("np.sign", onp.sign, REAL, grad=0, domain=(APART,)),
+    unary("np.fabs", onp.fabs, REAL, result="float", domain=(APART,)),
+    unary("np.conjugate", onp.conjugate, NUMBERS),
     unary("np.square", onp.square, NUMBERS),
     unary("np.reciprocal", onp.reciprocal, FLOATS + ("complex64", "complex128"), domain=(APART,)),
     binary("np.maximum", onp.maximum, REAL + ("bool",), domain=(Domain(distinct=True), Domain(-2.9, 3.3))),
@@ -69,33 +54,34 @@ ROWS = (
     binary("np.fmin", onp.fmin, REAL, domain=(Domain(distinct=True), Domain(-2.9, 3.3))),
     binary(
         "np.floor_divide",
-        real_floor_divide,
+        onp.floor_divide,
         REAL,
-        domain=(Domain(-9, 9), Domain(-3, 3, avoid=(0.0,), gap=0.5)),
+        domain=QUOTIENT,
         grad=0,
         wide=False,
         specials=False,
-        cases=(shapes((3, 4), (3, 4)), shapes((), (3,)), shapes((5, 67), (67,))),
+        cases=SMALL,
     ),
     binary(
         "np.remainder",
         onp.remainder,
         REAL,
-        domain=(Domain(-9, 9), Domain(-3, 3, avoid=(0.0,), gap=0.5)),
+        op="mod",
+        domain=QUOTIENT,
         wide=False,
         specials=False,
-        cases=(shapes((3, 4), (3, 4)), shapes((), (3,)), shapes((5, 67), (67,))),
+        cases=SMALL,
     ),
     binary(
         "np.fmod",
         onp.fmod,
         REAL,
-        domain=(Domain(-9, 9), Domain(-3, 3, avoid=(0.0,), gap=0.5)),
+        domain=QUOTIENT,
         wide=False,
         specials=False,
-        cases=(shapes((3, 4), (3, 4)), shapes((), (3,)), shapes((5, 67), (67,))),
+        cases=SMALL,
     ),
-    binary("np.power", power, FLOATS, domain=(POSITIVE, Domain(-2, 2)), loose=4),
+    binary("np.power", onp.power, FLOATS, domain=(POSITIVE, Domain(-2, 2)), loose=4),
     binary(
         "np.float_power",
         onp.float_power,
@@ -104,15 +90,28 @@ ROWS = (
         result="float64",
         domain=(POSITIVE, Domain(-2, 2)),
     ),
+    Row(
+        "np.clip",
+        onp.clip,
+        REAL,
+        (
+            Case(((3, 4),), {"a_min": -1, "a_max": 2}, core=None),
+            Case(((3, 4),), {"a_min": None, "a_max": 1}, core=None),
+            shapes((3, 4), (4,), (3, 1)),
+            shapes((0, 4), (4,), ()),
+        ),
+        domain=(Domain(avoid=(-1.0, 1.0, 2.0)), Domain(-2, -1.5), Domain(1.5, 2)),
+        bad=(
+            Bad(
+                lambda np, npx: np.clip(np.ones((2,)), np.ones((3,)), 1), ValueError, "could not be broadcast"
+            ),
+        ),
+    ),
     binary("np.hypot", onp.hypot, FLOATS, domain=(APART, APART)),
     binary("np.copysign", onp.copysign, FLOATS, domain=(APART, APART)),
-    unary("np.rint", onp.rint, FLOATS, grad=0, domain=(STEPS,)),
-    unary("np.floor", onp.floor, REAL, grad=0, domain=(STEPS,)),
-    unary("np.ceil", onp.ceil, REAL, grad=0, domain=(STEPS,)),
-    unary("np.trunc", onp.trunc, REAL, grad=0, domain=(STEPS,)),
     binary(
         "np.power",
-        power,
+        onp.power,
         INTS,
         domain=(Domain(-3, 3), Domain(0, 4)),
         wide=False,

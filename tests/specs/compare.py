@@ -14,7 +14,7 @@ def compared(name: str, dtypes: tuple[str, ...] = ALL):
     return binary(f"np.{name}", getattr(onp, name), dtypes, result="bool", domain=(FEW,), grad=0)
 
 
-def test_of(name: str, dtypes: tuple[str, ...] = FLOATS):
+def question(name: str, dtypes: tuple[str, ...] = FLOATS):
     """A row of a test of each element."""
     return unary(f"np.{name}", getattr(onp, name), dtypes, result="bool", grad=0)
 
@@ -30,10 +30,10 @@ ROWS = (
     compared("logical_or"),
     compared("logical_xor"),
     unary("np.logical_not", onp.logical_not, ALL, result="bool", domain=(FEW,), grad=0),
-    test_of("isnan", FLOATS + ("complex64", "int32")),
-    test_of("isinf", FLOATS + ("complex64", "int32")),
-    test_of("isfinite", FLOATS + ("complex64", "int32")),
-    test_of("signbit", ("float16", "float32", "float64")),
+    question("isnan", FLOATS + ("complex64", "int32")),
+    question("isinf", FLOATS + ("complex64", "int32")),
+    question("isfinite", FLOATS + ("complex64", "int32")),
+    question("signbit", ("float16", "float32", "float64")),
     Row(
         "np.where",
         onp.where,
