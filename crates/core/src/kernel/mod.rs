@@ -16,7 +16,7 @@ mod program;
 pub mod real;
 pub mod reduce;
 mod reduction;
-mod scratch;
+pub(crate) mod scratch;
 pub mod sort;
 mod space;
 pub mod step;
