@@ -1,0 +1,301 @@
+//! Values of elementary functions against references in higher precision, and all instruction sets against
+//! each other, bit for bit.
+
+mod support;
+
+use mxnp_core::op::Run;
+use mxnp_core::simd::{self, Isa};
+use mxnp_core::{DType, Element, ops};
+use support::Rng;
+
+/// Applies the op's step for the current instruction set.
+fn apply<T: Element, R: Element>(name: &str, ins: &[&[T]]) -> Vec<R> {
+    let dtypes = vec![T::DTYPE; ins.len()];
+    let Run::Elementwise(of) = ops::find(name).unwrap().run else { panic!("{name} is not elementwise") };
+    let step = of(&dtypes, R::DTYPE).unwrap_or_else(|| panic!("{name} has no step for {}", T::DTYPE));
+    let mut out = vec![R::default(); ins[0].len()];
+    let pointers: Vec<*const u8> = ins.iter().map(|x| x.as_ptr().cast()).collect();
+    // SAFETY: all slices have the same length and the step's dtypes.
+    unsafe { step(out.len(), &pointers, out.as_mut_ptr().cast()) };
+    out
+}
+
+/// Sets each instruction set of the machine in turn. One test does it, so that no other sees a change.
+fn on_each_isa(body: impl Fn(Isa)) {
+    let before = simd::isa();
+    for isa in Isa::ALL.into_iter().filter(|&isa| simd::select(isa)) {
+        body(isa);
+    }
+    simd::select(before);
+}
+
+/// How far two floats are apart in units of the last place of float32.
+fn ulps32(got: f32, want: f64) -> f64 {
+    let near = want as f32;
+    if got.is_nan() || want.is_nan() {
+        return if got.is_nan() && want.is_nan() { 0.0 } else { f64::INFINITY };
+    }
+    if got == near {
+        return 0.0;
+    }
+    if !near.is_finite() || !got.is_finite() {
+        return f64::INFINITY;
+    }
+    let unit = (near.abs().max(f32::MIN_POSITIVE).to_bits() & 0x7f80_0000) as i32;
+    let unit = 2f64.powi((unit >> 23) - 127 - 23);
+    (got as f64 - want).abs() / unit
+}
+
+fn ulps64(got: f64, want: f64) -> f64 {
+    if got == want || got.is_nan() && want.is_nan() {
+        return 0.0;
+    }
+    if !(got.is_finite() && want.is_finite()) {
+        return f64::INFINITY;
+    }
+    let exponent = (want.abs().max(f64::MIN_POSITIVE).to_bits() >> 52) as i32;
+    (got - want).abs() / 2f64.powi(exponent - 1023).max(f64::MIN_POSITIVE) * 2f64.powi(52)
+}
+
+fn special32() -> Vec<f32> {
+    let mut x = vec![0.0, -0.0, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::MAX, f32::MIN];
+    x.extend([f32::MIN_POSITIVE, 1e-45, -1e-45, 1e-30, -1e-30, 88.7, 88.8, -87.4, -103.9, -104.1, 0.5, -0.5]);
+    x
+}
+
+type Reference = fn(f64) -> f64;
+
+fn softplus(x: f64) -> f64 {
+    x.max(0.0) + (-x.abs()).exp().ln_1p()
+}
+
+/// The library's loses digits for negative arguments.
+fn arctanh(x: f64) -> f64 {
+    x.abs().atanh().copysign(x)
+}
+
+/// name, domain, reference, tolerance in units of the last place.
+const FUNCTIONS: [(&str, f64, f64, Reference, f64); 22] = [
+    ("exp", -110.0, 95.0, f64::exp, 1.0),
+    ("expm1", -50.0, 95.0, f64::exp_m1, 2.0),
+    ("exp2", -155.0, 130.0, f64::exp2, 2.0),
+    ("log", 0.0, 10.0, f64::ln, 1.0),
+    ("log2", 0.0, 10.0, f64::log2, 2.0),
+    ("log10", 0.0, 10.0, f64::log10, 1.0),
+    ("log1p", -1.0, 10.0, f64::ln_1p, 2.0),
+    ("sqrt", 0.0, 10.0, f64::sqrt, 0.51),
+    ("cbrt", -10.0, 10.0, f64::cbrt, 1.0),
+    ("tanh", -10.0, 10.0, f64::tanh, 3.0),
+    ("sin", -200.0, 200.0, f64::sin, 1.0),
+    ("cos", -200.0, 200.0, f64::cos, 1.0),
+    ("tan", -5.0, 5.0, f64::tan, 1.0),
+    ("arcsin", -1.0, 1.0, f64::asin, 1.0),
+    ("arccos", -1.0, 1.0, f64::acos, 1.0),
+    ("arctan", -10.0, 10.0, f64::atan, 1.0),
+    ("sinh", -80.0, 80.0, f64::sinh, 1.0),
+    ("cosh", -80.0, 80.0, f64::cosh, 1.0),
+    ("arcsinh", -1e3, 1e3, f64::asinh, 3.0),
+    ("arccosh", 1.0, 1e3, f64::acosh, 4.0),
+    ("arctanh", -1.0, 1.0, arctanh, 3.0),
+    ("softplus", -60.0, 60.0, softplus, 2.0),
+];
+
+fn points(low: f64, high: f64, n: usize) -> Vec<f64> {
+    let mut rng = Rng(11);
+    let mut x: Vec<f64> = (0..n).map(|_| low + (high - low) * rng.unit()).collect();
+    // Magnitudes of every size, inside the domain.
+    x.extend(
+        (0..n / 4)
+            .map(|_| rng.unit() * 2f64.powi(-(rng.below(120) as i32)))
+            .filter(|v| *v > low && *v < high),
+    );
+    x
+}
+
+#[test]
+fn functions_are_within_their_units_of_the_last_place_on_every_isa() {
+    on_each_isa(|isa| {
+        for (name, low, high, reference, tolerance) in FUNCTIONS {
+            let mut x: Vec<f32> = points(low, high, 20_000).into_iter().map(|v| v as f32).collect();
+            x.extend(special32());
+            for (x, y) in x.iter().zip(apply::<f32, f32>(name, &[&x])) {
+                let want = reference(*x as f64);
+                let off = ulps32(y, want);
+                assert!(off <= tolerance, "{} {name}({x:e}) = {y:e}, want {want:e}: {off} ulp", isa.name());
+                assert!(
+                    y != 0.0 || x != &0.0 || y.is_sign_negative() == want.is_sign_negative(),
+                    "{name}({x})"
+                );
+            }
+            // Doubles against the library, itself within one unit.
+            let x = points(low, high, 20_000);
+            for (x, y) in x.iter().zip(apply::<f64, f64>(name, &[&x])) {
+                let want = reference(*x);
+                let off = ulps64(y, want);
+                assert!(off <= tolerance + 1.5, "{} {name}({x:e}) = {y:e}, want {want:e}: {off}", isa.name());
+            }
+        }
+    });
+}
+
+#[test]
+fn every_isa_gives_the_same_bits() {
+    let mut rng = Rng(3);
+    let mut x: Vec<f32> = (0..5000).map(|_| f32::from_bits(rng.next() as u32)).collect();
+    x.extend(points(-20.0, 20.0, 5000).into_iter().map(|v| v as f32));
+    x.extend(special32());
+    let mut y = x.clone();
+    rng.shuffle(&mut y);
+    let wide: Vec<f64> = x.iter().map(|v| *v as f64 * 1.000000123).collect();
+    let elementwise = || ops::all().filter(|op| matches!(op.run, Run::Elementwise(_)));
+    let mut first = std::collections::BTreeMap::new();
+    for isa in Isa::ALL.into_iter().filter(|isa| isa.is_available()) {
+        for op in elementwise() {
+            let Run::Elementwise(of) = op.run else { unreachable!() };
+            let arity = match op.arity {
+                mxnp_core::op::Arity::Exactly(n) if n <= 2 => n,
+                _ => continue,
+            };
+            simd::select(isa);
+            let step = |dtype| of(&vec![dtype; arity], dtype);
+            if step(DType::F32).is_none() || !answers_in_kind(op.name) {
+                continue;
+            }
+            let single: Vec<f32> = apply(op.name, &[&x[..], &y[..]][..arity]);
+            let double: Vec<f64> = apply(op.name, &[&wide[..], &wide[..]][..arity]);
+            let bits: Vec<u64> = single
+                .iter()
+                .map(|v| if v.is_nan() { u64::MAX } else { v.to_bits() as u64 })
+                .chain(double.iter().map(|v| if v.is_nan() { u64::MAX } else { v.to_bits() }))
+                .collect();
+            let expected = first.entry(op.name).or_insert_with(|| bits.clone());
+            assert!(*expected == bits, "{} differs on {}", op.name, isa.name());
+        }
+    }
+}
+
+/// Ops whose float32 operands give float32.
+fn answers_in_kind(name: &str) -> bool {
+    use mxnp_core::attrs::Attrs;
+    use mxnp_core::op::Meta;
+    use mxnp_core::promote::Mode;
+    let op = ops::find(name).unwrap();
+    let no_attrs = (op.attrs)(op.name, vec![]).is_ok_and(|attrs| attrs == Attrs::NONE);
+    let two = [Meta::new([1usize].as_slice(), DType::F32), Meta::new([1usize].as_slice(), DType::F32)];
+    let arity = if matches!(op.arity, mxnp_core::op::Arity::Exactly(1)) { 1 } else { 2 };
+    no_attrs
+        && op.infer(&Attrs::NONE, &two[..arity], Mode::default()).is_ok_and(|found| {
+            found.outs[0].dtype == DType::F32 && found.ins.iter().all(|&d| d == DType::F32)
+        })
+}
+
+#[test]
+fn erf_and_its_inverse() {
+    // Computed with 30 digits.
+    let golden = [
+        (0.1, 0.112462916018284892203275071744),
+        (0.5, 0.520499877813046537682746653892),
+        (0.9, 0.796908212422832128518724785142),
+        (1.0, 0.842700792949714869341220635083),
+        (1.1, 0.880205069574081720213876611857),
+        (2.0, 0.995322265018952734162069256367),
+        (3.0, 0.999977909503001414558627223870),
+        (1e-10, 1.12837916709551257389e-10),
+    ];
+    for (x, want) in golden {
+        let y = apply::<f64, f64>("erf", &[&[x, -x]]);
+        assert!(ulps64(y[0], want) <= 2.0 && y[1] == -y[0], "erf({x}) = {}", y[0]);
+        let y = apply::<f32, f32>("erf", &[&[x as f32]]);
+        assert!((y[0] as f64 / want - 1.0).abs() < 2.5e-7, "erf32({x}) = {}", y[0]);
+        let back = apply::<f64, f64>("erfinv", &[&[want]]);
+        // The inverse magnifies the rounding of its argument.
+        let condition = want / (x * std::f64::consts::FRAC_2_SQRT_PI * (-x * x).exp());
+        assert!((back[0] / x - 1.0).abs() < 4e-16 * condition.max(1.0), "erfinv({want}) = {}", back[0]);
+    }
+    let edges = apply::<f32, f32>("erfinv", &[&[1.0, -1.0, 1.5, 0.0]]);
+    assert!(
+        edges[0] == f32::INFINITY && edges[1] == f32::NEG_INFINITY && edges[2].is_nan() && edges[3] == 0.0
+    );
+    let edges = apply::<f64, f64>("erf", &[&[f64::INFINITY, f64::NEG_INFINITY, f64::NAN]]);
+    assert!(edges[0] == 1.0 && edges[1] == -1.0 && edges[2].is_nan());
+}
+
+#[test]
+fn far_angles_go_to_the_library() {
+    let x = [1e6f64, -3e22, 123456789.0, f64::INFINITY];
+    let (s, c) = (apply::<f64, f64>("sin", &[&x]), apply::<f64, f64>("cos", &[&x]));
+    for i in 0..3 {
+        assert!(s[i] == x[i].sin() && c[i] == x[i].cos());
+    }
+    assert!(s[3].is_nan() && c[3].is_nan());
+}
+
+#[test]
+fn integers_divide_as_numpy_does() {
+    let a = [7i32, -7, 7, -7, i32::MIN, 5, 0];
+    let b = [2i32, 2, -2, -2, -1, 0, 3];
+    assert_eq!(apply::<i32, i32>("floor_divide", &[&a, &b]), [3, -4, -4, 3, i32::MIN, 0, 0]);
+    assert_eq!(apply::<i32, i32>("mod", &[&a, &b]), [1, 1, -1, -1, 0, 0, 0]);
+    assert_eq!(apply::<i32, i32>("fmod", &[&a, &b]), [1, -1, 1, -1, 0, 0, 0]);
+    assert_eq!(apply::<i32, i32>("power", &[&[2, -1, -1, 3, 2], &[10, -3, -2, -1, 32]]), [1024, -1, 1, 0, 0]);
+    let (a, b) = ([7.5f64, -7.5, 7.5, 1.0, -0.0, 1.0], [2.0f64, 2.0, -2.0, 0.0, 3.0, f64::INFINITY]);
+    let q = apply::<f64, f64>("floor_divide", &[&a, &b]);
+    assert_eq!(&q[..4], &[3.0, -4.0, -4.0, f64::INFINITY]);
+    let r = apply::<f64, f64>("mod", &[&a, &b]);
+    assert_eq!(&r[..3], &[1.5, 0.5, -0.5]);
+    assert!(r[3].is_nan());
+}
+
+#[test]
+fn extremes_carry_nan_and_take_the_first_on_ties() {
+    let nan = f32::NAN;
+    let (a, b) = ([1.0f32, nan, 2.0, -0.0], [2.0f32, 1.0, nan, 0.0]);
+    let y = apply::<f32, f32>("maximum", &[&a, &b]);
+    assert!(y[0] == 2.0 && y[1].is_nan() && y[2].is_nan() && y[3].is_sign_negative());
+    let y = apply::<f32, f32>("fmin", &[&a, &b]);
+    assert!(y[0] == 1.0 && y[1] == 1.0 && y[2] == 2.0);
+}
+
+#[test]
+fn half_precision_converts_exactly_and_rounds_to_even() {
+    use mxnp_core::{bf16, f16};
+    let all: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).collect();
+    for (h, f) in all.iter().zip(cast::<f16, f32>(&all)) {
+        assert!(f == h.to_f32() || f.is_nan() && h.is_nan(), "{h}");
+    }
+    let mut rng = Rng(5);
+    let mut x: Vec<f32> = (0..100_000).map(|_| f32::from_bits(rng.next() as u32)).collect();
+    x.extend((0..100_000).map(|_| (rng.unit() * 2f64.powi(rng.below(50) as i32 - 30)) as f32));
+    x.extend(special32());
+    for (x, (h, b)) in x.iter().zip(cast::<f32, f16>(&x).into_iter().zip(cast::<f32, bf16>(&x))) {
+        assert!(h == f16::from_f32(*x) || x.is_nan() && h.is_nan(), "{x:e}");
+        assert!(b == bf16::from_f32(*x) || x.is_nan() && b.is_nan(), "{x:e}");
+    }
+    let x: Vec<f64> = x.iter().map(|v| *v as f64 * (1.0 + rng.unit() * 1e-9)).collect();
+    for (x, h) in x.iter().zip(cast::<f64, f16>(&x)) {
+        // The nearest of all halves, the even one on a tie (the crate `half` rounds twice here).
+        let off = |bits: u16| (f16::from_bits(bits).to_f64() - x).abs();
+        let (bits, limit) = (h.to_bits(), 65520.0);
+        let beaten = [bits.wrapping_sub(1), bits.wrapping_add(1)].into_iter().any(|other| {
+            let finite = f16::from_bits(other).is_finite() && (other ^ bits) & 0x8000 == 0;
+            finite && (off(other) < off(bits) || off(other) == off(bits) && bits & 1 == 1)
+        });
+        let right = if x.abs() >= limit { h.is_infinite() } else { h.is_finite() && !beaten };
+        assert!(if x.is_nan() { h.is_nan() } else { right }, "{x:e} became {h}");
+    }
+}
+
+fn cast<A: Element, B: Element>(x: &[A]) -> Vec<B> {
+    let mut out = vec![B::default(); x.len()];
+    let step = mxnp_core::kernel::step::cast(A::DTYPE, B::DTYPE);
+    // SAFETY: both have the same length and the step's dtypes.
+    unsafe { step(x.len(), &[x.as_ptr().cast()], out.as_mut_ptr().cast()) };
+    out
+}
+
+#[test]
+fn casts_saturate_wide_and_wrap_narrow() {
+    assert_eq!(cast::<f32, u8>(&[-1.0, 300.0, 2.9, f32::NAN]), [255, 44, 2, 0]);
+    assert_eq!(cast::<f64, i32>(&[1e10, -1e10, -2.9]), [i32::MAX, i32::MIN, -2]);
+    assert_eq!(cast::<i64, i8>(&[300, -129]), [44, 127]);
+}
