@@ -11,9 +11,12 @@ pub mod exp_log;
 pub mod index;
 pub mod join;
 pub mod linalg;
+pub mod nn_act;
 pub mod nn_conv;
 pub mod nn_dense;
+pub mod nn_embed;
 pub mod nn_norm;
+pub mod nn_pool;
 pub mod random;
 pub mod reduce;
 pub mod rounding;
@@ -33,9 +36,12 @@ const FAMILIES: &[&[&Op]] = &[
     index::OPS,
     join::OPS,
     linalg::OPS,
+    nn_act::OPS,
     nn_conv::OPS,
     nn_dense::OPS,
+    nn_embed::OPS,
     nn_norm::OPS,
+    nn_pool::OPS,
     random::OPS,
     reduce::OPS,
     rounding::OPS,

@@ -1,0 +1,405 @@
+//! Pooling over one to three axes, layouts NCW, NCHW and NCDHW: max (with places as a hidden output), avg, sum
+//! and lp. Windows are cut off at the data's ends; NaN wins a maximum.
+
+use crate::attrs::{Attrs, Ints};
+use crate::kernel::moves::{Shared, dense};
+use crate::kernel::real::Real;
+use crate::kernel::walk::{GRAIN, split};
+use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
+use crate::ops::arith::{ABSOLUTE, POWER, SIGN, select};
+use crate::ops::compare;
+use crate::ops::index::{SCATTER_ALONG, along_into};
+use crate::promote::to_float;
+use crate::rules::{IntoOperand, Sym, Vjp};
+use crate::shape::{Shape, checked_numel, display};
+use crate::{DType, Error, Result, attrs, with_type};
+use smallvec::{SmallVec, smallvec};
+use std::ops::Range;
+
+attrs! {
+    /// MXNet's. `pooling_convention`: `valid` (rounds the number of windows down), `full` (up) or `same`;
+    /// `count_include_pad`: whether an average counts padding (default: yes); `p_value`: the p of `lp`.
+    pub struct Pooling {
+        kernel: Ints = Ints::new(),
+        pool_type: String = "max".into(),
+        global_pool: bool = false,
+        stride: Ints = Ints::new(),
+        pad: Ints = Ints::new(),
+        pooling_convention: String = "valid".into(),
+        count_include_pad: Option<bool> = None,
+        p_value: Option<i64> = None,
+        layout: Option<String> = None,
+    }
+}
+
+attrs! {
+    /// The pooling whose adjoint is taken, and the `shape` of its data.
+    pub struct PoolAdjoint {
+        kernel: Ints,
+        pool_type: String,
+        global_pool: bool,
+        stride: Ints,
+        pad: Ints,
+        pooling_convention: String,
+        count_include_pad: bool,
+        shape: Shape,
+    }
+}
+
+/// The windows of a pooling; axes that are not there have size 1.
+struct Windows {
+    input: [usize; 3],
+    output: [usize; 3],
+    kernel: [usize; 3],
+    stride: [usize; 3],
+    pad: [usize; 3],
+}
+
+impl Windows {
+    /// The places along an axis that window `o` covers, and its length with padding.
+    fn reach(&self, axis: usize, o: usize) -> (Range<usize>, usize) {
+        let start = o * self.stride[axis];
+        let end = (start + self.kernel[axis]).min(self.input[axis] + 2 * self.pad[axis]);
+        let cut = |at: usize| at.saturating_sub(self.pad[axis]).min(self.input[axis]);
+        (cut(start)..cut(end).max(cut(start)), end.saturating_sub(start))
+    }
+
+    /// Calls `body(output place, window, size with padding)` for every window of a plane, and `window` calls
+    /// back with every input place in it.
+    #[inline(always)]
+    fn each(&self, mut body: impl FnMut(usize, [Range<usize>; 3], usize)) {
+        let mut place = 0;
+        for d in 0..self.output[0] {
+            let (rd, nd) = self.reach(0, d);
+            for h in 0..self.output[1] {
+                let (rh, nh) = self.reach(1, h);
+                for w in 0..self.output[2] {
+                    let (rw, nw) = self.reach(2, w);
+                    body(place, [rd.clone(), rh.clone(), rw], nd * nh * nw);
+                    place += 1;
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn places(&self, window: [Range<usize>; 3], mut body: impl FnMut(usize)) {
+        let [rd, rh, rw] = window;
+        for d in rd {
+            for h in rh.clone() {
+                let row = (d * self.input[1] + h) * self.input[2];
+                for w in rw.clone() {
+                    body(row + w);
+                }
+            }
+        }
+    }
+
+    fn pixels(&self) -> usize {
+        self.input.iter().product()
+    }
+
+    fn positions(&self) -> usize {
+        self.output.iter().product()
+    }
+}
+
+/// The attributes that decide the windows.
+struct Spec<'a> {
+    kernel: &'a [i64],
+    stride: &'a [i64],
+    pad: &'a [i64],
+    global: bool,
+    convention: &'a str,
+}
+
+impl Pooling {
+    fn spec(&self) -> Spec<'_> {
+        Spec {
+            kernel: &self.kernel,
+            stride: &self.stride,
+            pad: &self.pad,
+            global: self.global_pool,
+            convention: &self.pooling_convention,
+        }
+    }
+}
+
+impl PoolAdjoint {
+    fn spec(&self) -> Spec<'_> {
+        Spec {
+            kernel: &self.kernel,
+            stride: &self.stride,
+            pad: &self.pad,
+            global: self.global_pool,
+            convention: &self.pooling_convention,
+        }
+    }
+}
+
+/// The windows over data of shape `x`, all checked.
+fn windows(op: &'static str, spec: &Spec, x: &[usize]) -> Result<Windows> {
+    if !(3..=5).contains(&x.len()) {
+        let text = format!("data must have 3 to 5 axes (N, C and 1 to 3 more), got shape {}", display(x));
+        return Err(Error::value(op, text));
+    }
+    let axes = x.len() - 2;
+    let list = |name: &str, given: &[i64], default: usize, least: i64| -> Result<[usize; 3]> {
+        let mut out = [default; 3];
+        if !given.is_empty() && given.len() != axes {
+            let text = format!("{name} must have {axes} entries, one for each axis, got {given:?}");
+            return Err(Error::value(op, text));
+        }
+        for (i, &v) in given.iter().enumerate() {
+            if v < least || v > i64::from(i32::MAX) {
+                return Err(Error::value(op, format!("{name} must be at least {least}, got {given:?}")));
+            }
+            out[3 - axes + i] = v as usize;
+        }
+        Ok(out)
+    };
+    let mut input = [1; 3];
+    input[3 - axes..].copy_from_slice(&x[2..]);
+    if spec.global {
+        return Ok(Windows { input, output: [1; 3], kernel: input, stride: [1; 3], pad: [0; 3] });
+    }
+    if spec.kernel.is_empty() {
+        return Err(
+            Error::type_(op, "missing required argument 'kernel'").with_hint("or pass global_pool=True")
+        );
+    }
+    let kernel = list("kernel", spec.kernel, 1, 1)?;
+    let stride = list("stride", spec.stride, 1, 1)?;
+    let pad = list("pad", spec.pad, 0, 0)?;
+    let mut output = [1; 3];
+    for i in 3 - axes..3 {
+        let room = input[i] + 2 * pad[i];
+        if pad[i] >= kernel[i] {
+            let text = format!("pad {:?} must be below kernel {:?}", spec.pad, spec.kernel);
+            return Err(Error::value(op, text));
+        }
+        if kernel[i] > room {
+            let text =
+                format!("kernel {:?} is larger than the padded data of shape {}", spec.kernel, display(x));
+            return Err(Error::value(op, text));
+        }
+        output[i] = match spec.convention {
+            "valid" => (room - kernel[i]) / stride[i] + 1,
+            "full" => (room - kernel[i]).div_ceil(stride[i]) + 1,
+            "same" => room.div_ceil(stride[i]),
+            other => {
+                let text = format!("pooling_convention must be 'valid', 'full' or 'same', got '{other}'");
+                return Err(Error::value(op, text));
+            }
+        };
+    }
+    Ok(Windows { input, output, kernel, stride, pad })
+}
+
+fn pooled_shape(w: &Windows, x: &[usize]) -> Shape {
+    let mut shape = Shape::from_slice(&x[..2]);
+    shape.extend_from_slice(&w.output[3 - (x.len() - 2)..]);
+    shape
+}
+
+fn infer_pooling(a: &InferArgs) -> Result<Inferred> {
+    let attrs = a.attrs.get::<Pooling>();
+    if !matches!(attrs.pool_type.as_str(), "max" | "avg" | "sum" | "lp") {
+        let text = format!("pool_type must be 'max', 'avg', 'sum' or 'lp', got '{}'", attrs.pool_type);
+        return Err(Error::value(a.op, text));
+    }
+    if attrs.p_value.is_some_and(|p| p < 1) {
+        return Err(Error::value(
+            a.op,
+            format!("p_value must be at least 1, got {}", attrs.p_value.unwrap_or(0)),
+        ));
+    }
+    if let Some(other) = attrs.layout.as_deref().filter(|l| !matches!(*l, "NCW" | "NCHW" | "NCDHW" | "None"))
+    {
+        return Err(Error::value(a.op, format!("layout {other} is not supported"))
+            .with_hint("transpose the data to NCW, NCHW or NCDHW"));
+    }
+    let x = &a.ins[0];
+    let w = windows(a.op, &attrs.spec(), &x.shape)?;
+    let dtype = to_float(x.dtype, a.mode);
+    crate::infer::refuse_complex(a.op, dtype)?;
+    let shape = pooled_shape(&w, &x.shape);
+    checked_numel(a.op, &shape, 8)?;
+    let places = if attrs.pool_type == "max" { shape.clone() } else { smallvec![0] };
+    Ok(Inferred {
+        ins: smallvec![dtype],
+        outs: smallvec![Meta::new(shape, dtype), Meta::new(places, DType::I64)],
+    })
+}
+
+fn run_pooling(a: &KernelArgs) -> Result<()> {
+    let w = windows(a.op, &a.attrs.get::<Pooling>().spec(), &a.ins[0].layout.shape)?;
+    with_type!(floats a.out(0).dtype, T => pool::<T>(a, &w), else {});
+    Ok(())
+}
+
+fn pool<T: Real>(a: &KernelArgs, w: &Windows) {
+    let attrs = a.attrs.get::<Pooling>();
+    let x = dense::<T>(&a.ins[0], a.par);
+    let (pixels, positions) = (w.pixels(), w.positions());
+    let planes: usize = a.ins[0].layout.shape[..2].iter().product();
+    let out = Shared(a.out(0).ptr::<T>());
+    let found = a.outs[1].filter(|_| attrs.pool_type == "max").map(|v| Shared(v.ptr::<i64>()));
+    let work = w.kernel.iter().product::<usize>().saturating_mul(positions).max(1);
+    let p = attrs.p_value.unwrap_or(2) as i32;
+    let include_pad = attrs.count_include_pad.unwrap_or(true);
+    split(a.par, planes, GRAIN / work, |range| {
+        for plane in range {
+            let x = &x[plane * pixels..(plane + 1) * pixels];
+            w.each(|place, window, padded| {
+                let at = (plane * positions + place) as isize;
+                let inside: usize = window.iter().map(Range::len).product();
+                let value = match attrs.pool_type.as_str() {
+                    "max" => {
+                        let (mut best, mut where_) = (f64::NEG_INFINITY, None);
+                        w.places(window, |i| {
+                            let v = x[i].wide();
+                            if v > best || where_.is_none() || (v.is_nan() && !best.is_nan()) {
+                                (best, where_) = (v, Some(i));
+                            }
+                        });
+                        if let Some(found) = found {
+                            // SAFETY: this window's own place, of this chunk's own plane.
+                            unsafe { *found.at(at) = where_.unwrap_or(0) as i64 };
+                        }
+                        best
+                    }
+                    "lp" => {
+                        let mut sum = 0.0;
+                        w.places(window, |i| sum += x[i].wide().abs().powi(p));
+                        if p == 2 { sum.sqrt() } else { sum.powf(1.0 / f64::from(p)) }
+                    }
+                    kind => {
+                        let mut sum = 0.0;
+                        w.places(window, |i| sum += x[i].wide());
+                        if kind == "avg" { sum / count(include_pad, padded, inside) } else { sum }
+                    }
+                };
+                // SAFETY: this window's own place, of this chunk's own plane.
+                unsafe { *out.at(at) = T::narrow(value) };
+            });
+        }
+    });
+}
+
+/// What an average divides by.
+fn count(include_pad: bool, padded: usize, inside: usize) -> f64 {
+    (if include_pad { padded } else { inside }).max(1) as f64
+}
+
+fn grad_pooling<'r>(v: &Vjp<'r>) -> SmallVec<[Option<Sym<'r>>; 3]> {
+    let attrs = v.attrs.get::<Pooling>();
+    let shape = v.shape(0);
+    let Ok(w) = windows("", &attrs.spec(), shape) else { return smallvec![None] };
+    let g = v.g();
+    if attrs.pool_type == "max" {
+        let planes = shape[0] * shape[1];
+        let flat = [planes, w.positions()];
+        let places = v.y(1).reshape(&flat).operand();
+        let back = g.reshape(&flat).apply(&SCATTER_ALONG, along_into(1, "raise", w.pixels()), &[places]);
+        return smallvec![Some(back.reshape(shape))];
+    }
+    let kind = if attrs.pool_type == "avg" { "avg" } else { "sum" };
+    let to = Attrs::new(PoolAdjoint {
+        kernel: attrs.kernel.clone(),
+        pool_type: kind.into(),
+        global_pool: attrs.global_pool,
+        stride: attrs.stride.clone(),
+        pad: attrs.pad.clone(),
+        pooling_convention: attrs.pooling_convention.clone(),
+        count_include_pad: attrs.count_include_pad.unwrap_or(true),
+        shape: shape.clone(),
+    });
+    if attrs.pool_type != "lp" {
+        return smallvec![Some(g.with(&POOL_SPREAD, to))];
+    }
+    // y^(1-p) |x|^(p-1) sign(x), and 0 where the window is all zeros.
+    let (x, y, p) = (v.x(0), v.y(0), attrs.p_value.unwrap_or(2));
+    let slope = select(y.binary(&compare::GREATER, 0i64), y, 1.0).binary(&POWER, (1 - p) as f64);
+    let heads = select(y.binary(&compare::GREATER, 0i64), g * slope, 0.0);
+    let along = x.unary(&SIGN) * x.unary(&ABSOLUTE).binary(&POWER, (p - 1) as f64);
+    smallvec![Some(heads.with(&POOL_SPREAD, to) * along)]
+}
+
+/// `pooling(x; kernel, pool_type, ...)`. The places of maxima are a hidden output.
+pub static POOLING: Op = Op {
+    attrs: Pooling::read,
+    grad: Grad::Vjp(grad_pooling),
+    saves: Saves { inputs: 1, outputs: 0b11 },
+    hidden: 1,
+    ..Op::new("pooling", 1, infer_pooling, Run::Kernel(run_pooling))
+};
+
+fn infer_spread(a: &InferArgs) -> Result<Inferred> {
+    let attrs = a.attrs.get::<PoolAdjoint>();
+    let w = windows(a.op, &attrs.spec(), &attrs.shape)?;
+    let (g, want) = (&a.ins[0], pooled_shape(&w, &attrs.shape));
+    if g.shape != want {
+        let text = format!("the pooling's result has shape {}, got {}", display(&want), display(&g.shape));
+        return Err(Error::value(a.op, text));
+    }
+    let dtype = to_float(g.dtype, a.mode);
+    crate::infer::refuse_complex(a.op, dtype)?;
+    Ok(Inferred { ins: smallvec![dtype], outs: smallvec![Meta::new(attrs.shape.clone(), dtype)] })
+}
+
+fn run_spread(a: &KernelArgs) -> Result<()> {
+    let attrs = a.attrs.get::<PoolAdjoint>();
+    let w = windows(a.op, &attrs.spec(), &attrs.shape)?;
+    with_type!(floats a.out(0).dtype, T => spread::<T>(a, &w), else {});
+    Ok(())
+}
+
+fn spread<T: Real>(a: &KernelArgs, w: &Windows) {
+    let attrs = a.attrs.get::<PoolAdjoint>();
+    let g = dense::<T>(&a.ins[0], a.par);
+    let (pixels, positions) = (w.pixels(), w.positions());
+    let planes: usize = attrs.shape[..2].iter().product();
+    let out = Shared(a.out(0).ptr::<T>());
+    let average = attrs.pool_type == "avg";
+    let work = w.kernel.iter().product::<usize>().saturating_mul(positions).max(1);
+    split(a.par, planes, GRAIN / work, |range| {
+        let mut sums = vec![0f64; pixels];
+        for plane in range {
+            sums.fill(0.0);
+            w.each(|place, window, padded| {
+                let inside: usize = window.iter().map(Range::len).product();
+                let by = if average { count(attrs.count_include_pad, padded, inside) } else { 1.0 };
+                let share = g[plane * positions + place].wide() / by;
+                w.places(window, |i| sums[i] += share);
+            });
+            for (i, &sum) in sums.iter().enumerate() {
+                // SAFETY: elements of this chunk's own plane.
+                unsafe { *out.at((plane * pixels + i) as isize) = T::narrow(sum) };
+            }
+        }
+    });
+}
+
+/// `pool_spread(g; shape, ...)`: the adjoint of an average or sum pooling. Private to gradients.
+pub static POOL_SPREAD: Op = Op {
+    attrs: PoolAdjoint::read,
+    grad: Grad::Vjp(|v| {
+        let attrs = v.attrs.get::<PoolAdjoint>();
+        let again = Pooling {
+            kernel: attrs.kernel.clone(),
+            pool_type: attrs.pool_type.clone(),
+            global_pool: attrs.global_pool,
+            stride: attrs.stride.clone(),
+            pad: attrs.pad.clone(),
+            pooling_convention: attrs.pooling_convention.clone(),
+            count_include_pad: Some(attrs.count_include_pad),
+            p_value: None,
+            layout: None,
+        };
+        smallvec![Some(v.g().with(&POOLING, Attrs::new(again)))]
+    }),
+    ..Op::new("pool_spread", 1, infer_spread, Run::Kernel(run_spread))
+};
+
+pub const OPS: &[&Op] = &[&POOLING, &POOL_SPREAD];
