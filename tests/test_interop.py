@@ -466,6 +466,34 @@ def test_unknown_operands_answer_for_themselves() -> None:
     assert (a != "x") is True
 
 
+def test_matplotlib_draws_arrays() -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    a = _core.array([[1, 2], [3, 4], [5, 7]])
+    figure, axes = pyplot.subplots()
+    axes.plot(a[:, 0], a[:, 1])
+    axes.bar(a[:, 0], a[:, 1])
+    axes.scatter(a[:, 0], a[:, 1], c=a[:, 0])
+    axes.hist(a[:, 0])
+    axes.imshow(a)
+    assert axes.lines[0].get_ydata().tolist() == [2, 4, 7]
+    pyplot.close(figure)
+
+
+def test_pandas_and_scikit_learn_take_arrays() -> None:
+    a = _core.array([[1, 2], [3, 4], [5, 7]])
+    pandas = pytest.importorskip("pandas")
+    assert pandas.DataFrame(a).to_numpy().tolist() == a.tolist()
+    series = pandas.Series([1.0, 2.0, 3.0])
+    for result in (series + a[:, 0], a[:, 0] + series, onp.add(a[:, 0], series)):
+        assert type(result) is pandas.Series
+        assert result.tolist() == [2, 5, 8]
+    linear = pytest.importorskip("sklearn.linear_model")
+    assert linear.LinearRegression().fit(a, a[:, 1]).predict(a) == pytest.approx([2, 4, 7], rel=1e-3)
+
+
 # ---- Threads, fork, exit, interrupts
 
 

@@ -25,7 +25,7 @@ COMPARE = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, oper
 BITS = [operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift]
 
 # NumPy's ufuncs on our arrays are ours once there is a Ufunc of that name; `mxnp.np` makes them at import.
-for name in ("add", "subtract", "multiply", "true_divide", "floor_divide", "remainder", "power", "matmul"):
+for name in ("add", "subtract", "multiply", "true_divide", "floor_divide", "mod", "power", "matmul"):
     _core._ufunc(name, name)
 for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
     _core._ufunc(name, name)
@@ -201,6 +201,18 @@ def test_arrays_move_and_do_not_mix() -> None:
         a.as_in_ctx("gpu")
     with pytest.raises(NotImplementedError, match="gpu"):
         _core.array([1], device="gpu")
+
+
+def test_gradients_move_between_devices() -> None:
+    x = _core.array([1.0, 2.0])
+    x.attach_grad()
+    _core.set_recording(True)
+    y = (x * 3).as_in_ctx("cpu(1)") * _core.array([1.0, 10.0], device="cpu(1)")
+    _core.set_recording(False)
+    y.backward()
+    assert x.grad is not None
+    assert x.grad.device == x.device
+    assert x.grad.tolist() == [3, 30]
 
 
 # ---- Ufuncs and ops

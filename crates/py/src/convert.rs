@@ -12,7 +12,7 @@ use crate::wait::enter;
 use mxnp_core::ops::cast;
 use mxnp_core::shape::MAX_NDIM;
 use mxnp_core::{DType, Scalar};
-use mxnp_graph::{Array, DeviceKind, Input, modes};
+use mxnp_graph::{Array, DeviceKind, Handle, Input, modes, tape};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple};
 
@@ -89,16 +89,35 @@ pub fn copy(py: Python<'_>, array: &Array) -> PyResult<Array> {
     astype(py, array, array.dtype())
 }
 
+/// The array on another device; itself where it is there. Waits for the value.
 pub fn to_device(py: Python<'_>, array: Array, device: mxnp_graph::Device) -> PyResult<Array> {
     if array.device() == device {
         return Ok(array);
     }
     check_device(py, device)?;
-    call_detached(py, || {
-        let mut bytes = vec![0u8; array.size() * array.dtype().size()];
-        array.read_into(&mut bytes)?;
-        Array::from_bytes(array.shape(), array.dtype(), device, |out| out.copy_from_slice(&bytes))
-    })
+    call_detached(py, || moved(&array, device))
+}
+
+/// A copy of `array` on `device`, recorded: its gradient moves the other way.
+fn moved(array: &Array, device: mxnp_graph::Device) -> mxnp_graph::Result<Array> {
+    let mut bytes = vec![0u8; array.size() * array.dtype().size()];
+    array.read_into(&mut bytes)?;
+    let copy = Array::from_bytes(array.shape(), array.dtype(), device, |out| out.copy_from_slice(&bytes))?;
+    if !(modes::is_recording() && tape::has_node(array)) {
+        return Ok(copy);
+    }
+    let mut handle = Handle::new(copy);
+    tape::record_custom(&[array], &mut [&mut handle], Box::new(MoveBack(array.device())));
+    Ok((*handle).clone())
+}
+
+/// The gradient of a move between devices.
+struct MoveBack(mxnp_graph::Device);
+
+impl tape::Custom for MoveBack {
+    fn backward(&self, heads: Vec<Option<Array>>) -> mxnp_graph::Result<Vec<Option<Array>>> {
+        heads.into_iter().map(|g| g.map(|g| moved(&g, self.0)).transpose()).collect()
+    }
 }
 
 pub fn finish(py: Python<'_>, array: Array, dtype: Option<DType>) -> PyResult<Array> {

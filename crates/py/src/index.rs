@@ -233,7 +233,7 @@ impl Reader<'_, '_> {
                 // A new axis of size 1, of which one element or none is taken.
                 let device = mxnp_graph::device::current();
                 let indices = crate::error::call(self.py, || {
-                    Array::from_bytes(&[truth as usize], DType::I64, device, |_| {})
+                    Array::from_bytes(&[truth as usize], DType::I64, device, |out| out.fill(0))
                 })?;
                 self.out.arrays.push((self.view_axis, indices));
                 self.out.names.push(self.axis as i64);

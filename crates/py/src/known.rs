@@ -17,9 +17,9 @@ macro_rules! known {
 
 known! {
     Add "add", Subtract "subtract", Multiply "multiply", TrueDivide "true_divide", FloorDivide "floor_divide",
-    Remainder "remainder", Power "power", Matmul "matmul", And "bitwise_and", Or "bitwise_or",
+    Remainder "mod", Power "power", Matmul "matmul", And "bitwise_and", Or "bitwise_or",
     Xor "bitwise_xor", LeftShift "left_shift", RightShift "right_shift", Negative "negative",
-    Positive "positive", Absolute "absolute", Invert "invert", Equal "equal", NotEqual "not_equal", Less "less",
+    Positive "positive", Absolute "absolute", Invert "bitwise_not", Equal "equal", NotEqual "not_equal", Less "less",
     LessEqual "less_equal", Greater "greater", GreaterEqual "greater_equal", Where "where",
     Any "any",
 }

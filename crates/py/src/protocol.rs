@@ -8,7 +8,7 @@ use crate::lists::with_numpy;
 use crate::operand::is_numpy;
 use crate::ufunc;
 use mxnp_graph::Input;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyMapping, PyTuple};
@@ -34,17 +34,17 @@ pub fn array_function<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     if let Some(ours) = functions(func.py()).get_item(func)? {
         match ours.call(args, Some(kwargs)) {
-            Err(error) if is_unknown_keyword(func.py(), &error) => {}
+            Err(error) if is_beyond_us(func.py(), &error) => {}
             result => return result,
         }
     }
     by_numpy(func, args, Some(kwargs))
 }
 
-/// Whether our function lacks a parameter that NumPy's has.
-fn is_unknown_keyword(py: Python<'_>, error: &PyErr) -> bool {
-    error.is_instance_of::<PyTypeError>(py)
-        && error.value(py).to_string().contains("unexpected keyword argument")
+/// Whether our function cannot take the arguments (a parameter, type or dtype we lack): NumPy may, and where it
+/// cannot either, its error stands.
+fn is_beyond_us(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyNotImplementedError>(py)
 }
 
 /// `numpy.ufunc(...)` or one of its methods with one of our arrays among inputs or outputs.
@@ -70,7 +70,7 @@ pub fn array_ufunc<'py>(
         };
         if let Some(ours) = ours {
             match ours.call(inputs, kwargs) {
-                Err(error) if is_unknown_keyword(py, &error) => {}
+                Err(error) if is_beyond_us(py, &error) => {}
                 result => return result,
             }
         }
@@ -78,11 +78,23 @@ pub fn array_ufunc<'py>(
     by_numpy(&ufunc.getattr(method)?, inputs, kwargs)
 }
 
+/// NumPy's ufuncs that go by two names, the one they carry first.
+const SECOND_NAMES: [(&str, &str); 5] = [
+    ("divide", "true_divide"),
+    ("remainder", "mod"),
+    ("invert", "bitwise_not"),
+    ("absolute", "abs"),
+    ("conjugate", "conj"),
+];
+
 fn ufunc_named<'py>(py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     let table = ufunc::table(py);
-    match (table.get_item(name)?, name) {
-        (None, "divide") => table.get_item("true_divide"), // NumPy's two names of one ufunc
-        (found, _) => Ok(found),
+    if let Some(found) = table.get_item(name)? {
+        return Ok(Some(found));
+    }
+    match SECOND_NAMES.iter().find(|(first, _)| *first == name) {
+        Some((_, second)) => table.get_item(second),
+        None => Ok(None),
     }
 }
 
