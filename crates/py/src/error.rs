@@ -1,7 +1,7 @@
 //! Which Python exception each error becomes; the only place that knows. Panics become MXNetError here too.
 
 use mxnp_core::ErrorKind;
-use mxnp_engine::{EngineError, TaskError};
+use mxnp_engine::{EngineError, Kind, TaskError, engine};
 use mxnp_graph::Error;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -83,6 +83,9 @@ pub fn task_error(py: Python<'_>, error: &TaskError) -> PyErr {
             _ => (ErrorKind::State, error.to_string()),
         },
     };
+    if engine().kind() == Kind::Naive {
+        return raise(py, kind, text); // raised on the line that is wrong
+    }
     let origin = "hint: this error comes from an earlier line; with MXNP_ENGINE=naive it is raised there";
     raise(py, kind, format!("{text}\n{origin}"))
 }
