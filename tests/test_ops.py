@@ -46,6 +46,8 @@ def test_values(row, dtype):
     for i, case in enumerate(row.cases):
         name, layout = layouts[(turn(row, dtype) + i) % len(layouts)]
         inputs = row.draw(case, dtype)
+        if row.writes and name == "repeated":
+            name, layout = "dense", LAYOUTS["dense"]
         if name == "repeated" and not row.domain[0].distinct:
             inputs = [constant_lines(x) for x in inputs]
         check(row, inputs, case, dtype, call(row, [layout(x) for x in inputs], case), name)
@@ -55,6 +57,8 @@ def test_values(row, dtype):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(("row", "dtype"), rows_and_dtypes())
 def test_layouts(row, dtype, layout):
+    if row.writes and layout == "repeated":
+        pytest.skip("updates an input")
     for case in row.cases:
         inputs = row.draw(case, dtype)
         if layout == "repeated" and not row.domain[0].distinct:

@@ -32,6 +32,7 @@ ROWS = (
         "np.invert",
         onp.invert,
         INTS + ("bool",),
+        op="bitwise_not",
         domain=(BITS,),
         grad=INTEGERS,
         bad=(no_floats("invert", 1),),

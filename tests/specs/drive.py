@@ -53,10 +53,17 @@ def call(row: Row, arrays: list[Any], case: Case, **more: Any) -> Any:
     return function(row)(*inputs, **case.attrs, **more)
 
 
+def precise(row: Row, x: onp.ndarray) -> onp.ndarray:
+    """An input as the reference reads it."""
+    if not row.wide:
+        return x
+    return x.astype("float64") if row.result == "float" and x.dtype.kind in "biu" else widened(x)
+
+
 def reference(row: Row, inputs: list[onp.ndarray], case: Case) -> tuple[onp.ndarray, ...]:
     """What the row's reference gives, in high precision where the row says so."""
     with onp.errstate(all="ignore"):
-        want = row.ref(*(widened(x) if row.wide else x for x in inputs), **case.attrs)
+        want = row.ref(*(precise(row, x) for x in inputs), **case.attrs)
     return tuple(onp.asarray(w) for w in (want if isinstance(want, tuple | list) else (want,)))
 
 
@@ -85,13 +92,13 @@ def dense(x: onp.ndarray) -> Any:
 
 
 def transposed(x: onp.ndarray) -> Any:
-    return np.array(onp.ascontiguousarray(x.T)).T
+    return np.array(x.T.copy()).T
 
 
 def reversed_(x: onp.ndarray) -> Any:
     """Negative steps along every axis."""
     back = (slice(None, None, -1),) * x.ndim
-    return np.array(onp.ascontiguousarray(x[back]))[back] if x.ndim else np.array(x)
+    return np.array(x[back].copy())[back]
 
 
 def spaced(x: onp.ndarray) -> Any:

@@ -28,4 +28,5 @@ ROWS = (
     floats("cbrt", APART, loose=2),
     binary("np.logaddexp", onp.logaddexp, FLOATS, loose=2),
     binary("np.logaddexp2", onp.logaddexp2, FLOATS, loose=2),
+    unary("npx.rsqrt", lambda x: 1 / onp.sqrt(x), FLOATS, domain=(POSITIVE,), loose=2),
 )

@@ -132,6 +132,25 @@ ROWS = (
         result="int64",
         grad="indices",
     ),
+    Row(
+        "np.searchsorted",
+        onp.searchsorted,
+        REAL,
+        (
+            Case(((1,), (5,)), {}),
+            Case(((0,), (3,)), {}),
+            Case(((1,), (2, 2)), {"side": "right"}),
+        ),
+        result="int64",
+        grad=0,
+        bad=(
+            Bad(
+                lambda np, npx: np.searchsorted(np.ones((3,)), np.ones((2,)), side="middle"),
+                ValueError,
+                "'left' or 'right'",
+            ),
+        ),
+    ),
     Row("np.diag", onp.diag, NUMBERS, (shapes((3,)), shapes((3, 3)), shapes((3, 4), k=1)), op=None),
     Row("np.tril", onp.tril, NUMBERS, (shapes((3, 4)), shapes((3, 3), k=-1)), op=None),
     Row("np.triu", onp.triu, NUMBERS, (shapes((3, 4)), shapes((3, 3), k=1)), op=None),

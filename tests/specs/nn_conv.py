@@ -45,6 +45,37 @@ def case(x, w, *, bias=True, smooth=True, **attrs) -> Case:
     return Case((x, w, (w[0],)) if bias else (x, w), named, smooth=smooth)
 
 
+def turned(x, w, **attrs) -> Case:
+    """A case of a transposed convolution: the weight is (C, F / groups, *kernel)."""
+    filters = w[1] * attrs.get("num_group", 1)
+    return Case((x, w), {"kernel": tuple(w[2:]), "num_filter": filters, "no_bias": True, **attrs})
+
+
+def deconvolution(x, w, kernel=(), stride=None, dilate=None, pad=None, adj=None, num_group=1, **_):
+    """The transpose of `convolution`: each element spreads its multiple of the kernel."""
+    n = len(kernel)
+    stride, dilate, pad, adj = stride or (1,) * n, dilate or (1,) * n, pad or (0,) * n, adj or (0,) * n
+    full = [
+        (size - 1) * s + d * (k - 1) + 1 + a
+        for size, s, d, k, a in zip(x.shape[2:], stride, dilate, kernel, adj, strict=True)
+    ]
+    per_in, per_out = x.shape[1] // num_group, w.shape[1]
+    out = onp.zeros((x.shape[0], per_out * num_group, *full))
+    for group in range(num_group):
+        ins = slice(group * per_in, (group + 1) * per_in)
+        outs = slice(group * per_out, (group + 1) * per_out)
+        for at in itertools.product(*map(range, kernel)):
+            cut = [
+                slice(k * d, k * d + s * (size - 1) + 1, s)
+                for k, d, s, size in zip(at, dilate, stride, x.shape[2:], strict=True)
+            ]
+            out[(slice(None), outs, *cut)] += onp.einsum(
+                "nc...,cf->nf...", x[:, ins], w[(ins, slice(None), *at)]
+            )
+    inside = tuple(slice(p, size - p) for p, size in zip(pad, full, strict=True))
+    return out[(slice(None), slice(None), *inside)]
+
+
 ROWS = (
     Row(
         "npx.convolution",
@@ -78,5 +109,19 @@ ROWS = (
                 "convolution",
             ),
         ),
+    ),
+    Row(
+        "npx.deconvolution",
+        deconvolution,
+        ("float32", "float64"),
+        (
+            turned((1, 3, 4, 4), (3, 2, 3, 3)),
+            turned((2, 3, 3, 4), (3, 4, 2, 3), stride=(2, 1), pad=(1, 1)),
+            turned((1, 4, 3, 3), (4, 2, 3, 3), num_group=2, stride=(2, 2)),
+            turned((1, 2, 3, 3), (2, 3, 3, 3), stride=(2, 2), pad=(1, 1), adj=(1, 1)),
+            turned((2, 2, 5), (2, 3, 3)),
+        ),
+        domain=(SMALL,),
+        loose=64,
     ),
 )

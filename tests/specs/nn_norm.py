@@ -26,7 +26,50 @@ def batch_norm(x, gamma, beta, mean, var, eps=1e-3, fix_gamma=True, use_global_s
     return normal * scale.reshape(shape) + beta.reshape(shape)
 
 
+def group_norm(x, gamma, beta, num_groups=1, eps=1e-3):
+    """Mean 0 and variance 1 over each group of channels, then scaled and shifted by channel."""
+    grouped = x.reshape(x.shape[0], num_groups, -1)
+    mean, var = grouped.mean(-1, keepdims=True), grouped.var(-1, keepdims=True)
+    shape = [1, -1, *[1] * (x.ndim - 2)]
+    return ((grouped - mean) / onp.sqrt(var + eps)).reshape(x.shape) * gamma.reshape(shape) + beta.reshape(
+        shape
+    )
+
+
+def instance_norm(x, gamma, beta, eps=1e-3):
+    """Mean 0 and variance 1 over each channel of each sample."""
+    return group_norm(x, gamma, beta, x.shape[1], eps)
+
+
 ROWS = (
+    Row(
+        "npx.group_norm",
+        group_norm,
+        ("float32", "float64"),
+        (
+            Case(((2, 4, 3), (4,), (4,)), {"num_groups": 2, "eps": 1e-3}),
+            Case(((2, 6, 2, 2), (6,), (6,)), {"num_groups": 3, "eps": 1e-5}),
+        ),
+        domain=(Domain(), SCALE, Domain()),
+        loose=16,
+        bad=(
+            Bad(
+                lambda np, npx: npx.group_norm(
+                    np.ones((2, 4, 3)), np.ones((4,)), np.ones((4,)), num_groups=3
+                ),
+                ValueError,
+                "group",
+            ),
+        ),
+    ),
+    Row(
+        "npx.instance_norm",
+        instance_norm,
+        ("float32", "float64"),
+        (Case(((2, 3, 5), (3,), (3,)), {"eps": 1e-3}), Case(((2, 3, 3, 2), (3,), (3,)), {"eps": 1e-5})),
+        domain=(Domain(), SCALE, Domain()),
+        loose=16,
+    ),
     Row(
         "npx.layer_norm",
         layer_norm,
@@ -61,6 +104,7 @@ ROWS = (
             Case(((2, 4, 3), (3,), (3,), (3,), (3,)), {"axis": -1}, smooth=False),
         ),
         domain=(Domain(), SCALE, Domain(), Domain(), Domain(0.5, 2.0)),
+        writes=True,
         grad="training and running statistics are tests/npx's",
         loose=16,
     ),

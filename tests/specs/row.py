@@ -122,6 +122,7 @@ class Row:
     out: bool = False  # takes `out`
     listed: bool = False  # takes its arrays as one list
     specials: bool = True  # NaN and infinities go where the reference sends them
+    writes: bool = False  # updates some of its inputs: none may be read-only
     scalar: bool = True  # (elementwise) takes Python scalars in an array's place
     bad: tuple[Bad, ...] = ()
 

@@ -27,6 +27,7 @@ ROWS = (
         loose=16,
         out=True,
         domain=(Domain(0.5, 1.5),),
+        grad=1,  # the core says so: its rule has none of its own
         bad=bad_axis("np.cumprod"),
     ),
 )

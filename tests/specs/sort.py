@@ -60,7 +60,7 @@ ROWS = (
         ),
         domain=(MANY,),
         result="float32",
-        grad=0,
+        grad="positions",
         bad=(
             Bad(lambda np, npx: npx.topk(np.ones((2, 3)), k=4), ValueError, "k"),
             Bad(lambda np, npx: npx.topk(np.ones((2, 3)), k=1, ret_typ="best"), ValueError, "ret_typ"),

@@ -49,10 +49,17 @@ pub static MULTIPLY: Op = Op {
     ..Op::new("multiply", 2, infer::same, elementwise!(all: binary Multiply))
 };
 
+/// Integers of any size divide as the default float: NumPy has no smaller loop for them.
+fn infer_true_divide(a: &InferArgs) -> Result<Inferred> {
+    let dtype = result_type(a.op, a.ins, a.mode)?;
+    let dtype = if dtype.is_inexact() { dtype } else { a.mode.default_float() };
+    infer::elementwise(a, dtype, dtype)
+}
+
 pub static TRUE_DIVIDE: Op = Op {
     grad: Grad::Vjp(|v| grads!(v; v.g() / v.x(1), -(v.g() * v.x(0)) / (v.x(1) * v.x(1)))),
     saves: XY,
-    ..Op::new("true_divide", 2, infer::float, elementwise!(inexact: binary Quotient))
+    ..Op::new("true_divide", 2, infer_true_divide, elementwise!(inexact: binary Quotient))
 };
 
 /// As [`infer::same_real`]; two bools divide as int8, as NumPy's.
