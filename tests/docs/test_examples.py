@@ -48,7 +48,9 @@ def test_docstrings(name):
     }
     tests = doctest.DocTestFinder(recurse=False).find(module, name, globs=globs)
     for label, value in documented(module):
-        tests += doctest.DocTestFinder().find(value, f"{name}.{label}", globs=globs)
+        # An example may use what stands in the file it is written in.
+        own = vars(sys.modules.get(getattr(value, "__module__", None) or "", module))
+        tests += doctest.DocTestFinder().find(value, f"{name}.{label}", globs={**own, **globs})
     for test in tests:
         mxnp.np.random.seed(0)
         runner.run(test, out=failures.append)

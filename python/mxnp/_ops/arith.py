@@ -11,6 +11,7 @@ from mxnp._core import ndarray
 from mxnp.error import MXNetTypeError
 
 from ._table import as_array, deliver, op, ufunc
+from .rounding import trunc
 
 add = ufunc("add", "x1 + x2.", ">>> np.add(np.array([1, 2]), 3)\narray([4., 5.])")
 subtract = ufunc("subtract", "x1 - x2.", ">>> np.subtract(np.array([1, 2]), 3)\narray([-2., -1.])")
@@ -23,6 +24,7 @@ remainder = ufunc(
     "remainder",
     "x1 - floor(x1 / x2) * x2, with the sign of x2.",
     ">>> np.remainder(np.array([-3, 3]), 2)\narray([1., 1.])",
+    op="mod",
 )
 fmod = ufunc(
     "fmod",
@@ -30,11 +32,6 @@ fmod = ufunc(
     ">>> np.fmod(np.array([-3, 3]), 2)\narray([-1.,  1.])",
 )
 power = ufunc("power", "x1 to the power of x2.", ">>> np.power(np.array([1, 2, 3]), 2)\narray([1., 4., 9.])")
-float_power = ufunc(
-    "float_power",
-    "x1 to the power of x2, computed in floating point.",
-    ">>> np.float_power(np.array([4], dtype='int32'), 0.5)\narray([2.], dtype=float64)",
-)
 negative = ufunc("negative", "-x.", ">>> np.negative(np.array([1, -2]))\narray([-1.,  2.])")
 positive = ufunc("positive", "+x: a copy.", ">>> np.positive(np.array([1, -2]))\narray([ 1., -2.])")
 absolute = ufunc(
@@ -62,12 +59,6 @@ fmin = ufunc(
 )
 reciprocal = ufunc("reciprocal", "1 / x.", ">>> np.reciprocal(np.array([2, 4]))\narray([0.5 , 0.25])")
 square = ufunc("square", "x * x.", ">>> np.square(np.array([1, 2, 3]))\narray([1., 4., 9.])")
-floor = ufunc("floor", "The greatest integer not above x.", ">>> np.floor(np.array([-1.5, 1.5]))\narray([-2.,  1.])")
-ceil = ufunc("ceil", "The least integer not below x.", ">>> np.ceil(np.array([-1.5, 1.5]))\narray([-1.,  2.])")
-trunc = ufunc("trunc", "x without its fraction.", ">>> np.trunc(np.array([-1.5, 1.5]))\narray([-1.,  1.])")
-rint = ufunc(
-    "rint", "The nearest integer; halves go to the even one.", ">>> np.rint(np.array([0.5, 1.5]))\narray([0., 2.])"
-)
 hypot = ufunc("hypot", "sqrt(x1**2 + x2**2).", ">>> np.hypot(np.array([3, 5]), np.array([4, 12]))\narray([ 5., 13.])")
 copysign = ufunc(
     "copysign", "x1 with the sign of x2.", ">>> np.copysign(np.array([1, 2]), -1)\narray([-1., -2.])"
@@ -98,42 +89,14 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, out: ndarray | None = Non
     return deliver(result, out)
 
 
-def round(a: Any, decimals: int = 0, out: ndarray | None = None) -> ndarray:
-    """`a` rounded to `decimals` places; halves go to the even digit.
+def float_power(x1: Any, x2: Any) -> ndarray:
+    """x1 to the power of x2 in double precision.
 
-    >>> np.round(np.array([1.25, 2.35]), 1)
-    array([1.2, 2.4])
+    >>> np.float_power(np.array([4]), 0.5)
+    array([2.], dtype=float64)
     """
-    x = as_array(a)
-    if x.dtype.kind in "iub" and decimals >= 0:
-        return deliver(x.copy(), out)
-    if decimals == 0:
-        return rint(x, out=out)
-    if x.dtype.kind in "iu":
-        unit = 10 ** (-decimals)
-        half = rint(x.astype("float64") / unit) * unit
-        return deliver(half.astype(x.dtype), out)
-    scale = 10.0 ** abs(decimals)
-    result = rint(x * scale) / scale if decimals > 0 else rint(x / scale) * scale
-    return deliver(result, out)
-
-
-def around(a: Any, decimals: int = 0, out: ndarray | None = None) -> ndarray:
-    """Another name of `round`.
-
-    >>> np.around(np.array([0.4, 1.6]))
-    array([0., 2.])
-    """
-    return round(a, decimals, out)
-
-
-def fix(x: Any, out: ndarray | None = None) -> ndarray:
-    """`x` rounded toward zero; another name of `trunc`.
-
-    >>> np.fix(np.array([-1.5, 1.5]))
-    array([-1.,  1.])
-    """
-    return trunc(x, out=out)
+    x, y = (a if isinstance(a, (int, float)) else as_array(a).astype("float64", copy=False) for a in (x1, x2))
+    return power(x, y) if isinstance(x, ndarray) or isinstance(y, ndarray) else power(_core.array(x, "float64"), y)
 
 
 def divmod(x1: Any, x2: Any) -> tuple[ndarray, ndarray]:
@@ -207,4 +170,4 @@ def add_n(*args: Any) -> ndarray:
     return total
 
 
-METHODS = (round, clip)
+METHODS = (clip,)

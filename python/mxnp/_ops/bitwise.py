@@ -13,7 +13,7 @@ bitwise_xor = ufunc(
     "The bits in exactly one of x1 and x2.",
     ">>> np.bitwise_xor(np.array([6], dtype='int32'), 3)\narray([5], dtype=int32)",
 )
-invert = ufunc("invert", "Every bit turned over.", ">>> np.invert(np.array([1], dtype='int32'))\narray([-2], dtype=int32)")
+invert = ufunc("invert", "Every bit turned over.", ">>> np.invert(np.array([1], dtype='int32'))\narray([-2], dtype=int32)", op="bitwise_not")
 left_shift = ufunc(
     "left_shift", "x1 moved left by x2 bits.", ">>> np.left_shift(np.array([1], dtype='int32'), 3)\narray([8], dtype=int32)"
 )

@@ -10,7 +10,7 @@ from mxnp.error import MXNetTypeError
 
 from ._table import as_array, op
 
-_ASTYPE = op("astype")
+_ASTYPE, _COPY = op("astype"), op("copy")
 __all__ = ["METHODS", "astype", "can_cast", "copy", "isdtype", "promote_types", "result_type"]
 
 
@@ -39,8 +39,7 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> ndarray:
     >>> np.copy(np.array([1, 2]))
     array([1., 2.])
     """
-    x = as_array(a)
-    return _ASTYPE(x, dtype=x.dtype)
+    return _COPY(a)
 
 
 _KINDS = {

@@ -5,6 +5,8 @@ Ranges and index patterns are made by NumPy and copied in: they are small or mad
 
 from __future__ import annotations
 
+import math
+import operator
 from typing import Any
 
 import numpy as onp
@@ -15,7 +17,7 @@ from mxnp.error import MXNetTypeError, MXNetValueError
 
 from ._table import as_array, deliver, op, shape_of
 
-_FULL = op("full")
+_FULL, _ARANGE, _LINSPACE, _EYE = op("full"), op("arange"), op("linspace"), op("eye")
 
 
 def array(
@@ -278,10 +280,22 @@ def arange(
         values[2] = 1
     if values[2] == 0:
         raise MXNetValueError("arange: step must not be zero")
-    to = _default_dtype(dtype)
-    own = None if to is None or _core.dtype(to).name in ("bfloat16", "float16", "bool") else _core.dtype(to)
-    data = onp.arange(*values, dtype=own)
-    return _core.array(data, to, _device(device, ctx))
+    return _range(*values, _default_dtype(dtype, *values), _device(device, ctx))
+
+
+def _range(start: Any, stop: Any, step: Any, dtype: Any, device: Any) -> ndarray:
+    """The numbers of `arange`; a dtype of integers counts in integers, others in double precision."""
+    try:
+        to = onp.result_type(start, stop, step) if dtype is None else _core.dtype(dtype)
+        count = max(0, math.ceil((stop - start) / step))
+    except (TypeError, OverflowError, ValueError):
+        raise MXNetValueError(f"arange: cannot count from {start!r} to {stop!r} by {step!r}") from None
+    if to.kind in "iu":
+        first = int(start)
+        return _ARANGE(int_start=first, int_step=int(start + step) - first, num=count, dtype=to, device=device)
+    if to.kind == "b" and count > 2:
+        raise MXNetTypeError("no fill-function for data-type bool: arange gives at most two bools")
+    return _ARANGE(start=float(start), step=float(step), num=count, dtype=to, device=device)
 
 
 def linspace(
@@ -301,13 +315,20 @@ def linspace(
     >>> np.linspace(0, 1, 5)
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
+    place, count = _device(device, ctx), operator.index(num)
+    if count < 0:
+        raise MXNetValueError(f"Number of samples, {count}, must be non-negative.")
+    if isinstance(start, (int, float)) and isinstance(stop, (int, float)) and axis in (0, -1):
+        to = _core.default_float() if dtype is None else _core.dtype(dtype)
+        made = _LINSPACE(
+            start=float(start), stop=float(stop), num=count, endpoint=bool(endpoint), dtype=to, device=place
+        )
+        parts = count - bool(endpoint)
+        return (made, (stop - start) / parts if parts > 0 else onp.nan) if retstep else made
     first, last = (v.asnumpy() if isinstance(v, ndarray) else v for v in (start, stop))
-    try:
-        data, step = onp.linspace(first, last, num, endpoint, True, axis=axis)
-    except ValueError as error:
-        raise MXNetValueError(str(error)) from None
-    made = _made(data, dtype, _device(device, ctx))
-    return (made, step) if retstep else made
+    data, step = onp.linspace(first, last, count, endpoint, True, axis=axis)
+    made = _made(data, dtype, place)
+    return (made, _core.array(step)) if retstep else made
 
 
 def logspace(
@@ -352,9 +373,9 @@ def eye(
     array([[1., 0.],
            [0., 1.]])
     """
-    if int(N) < 0 or (M is not None and int(M) < 0):
-        raise MXNetValueError("negative dimensions are not allowed")
-    return _made(onp.eye(int(N), None if M is None else int(M), int(k), dtype="int8"), dtype, _device(device, ctx))
+    to = _core.default_float() if dtype is None else _core.dtype(dtype)
+    rows, columns = operator.index(N), operator.index(N if M is None else M)
+    return _EYE(n=rows, m=columns, k=operator.index(k), dtype=to, device=_device(device, ctx))
 
 
 def identity(n: int, dtype: Any = None, *, device: Any = None, ctx: Any = None) -> ndarray:

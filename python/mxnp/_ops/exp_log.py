@@ -1,6 +1,11 @@
 """Exponentials, logarithms and roots."""
 
-from ._table import ufunc
+import math
+from typing import Any
+
+from mxnp._core import ndarray
+
+from ._table import as_array, ufunc
 
 exp = ufunc("exp", "e to the power of x.", ">>> np.exp(np.array([0, 1]))\narray([1.       , 2.7182817])")
 exp2 = ufunc("exp2", "2 to the power of x.", ">>> np.exp2(np.array([1, 3]))\narray([2., 8.])")
@@ -12,8 +17,15 @@ log1p = ufunc("log1p", "log(1 + x), exact near 0.", ">>> np.log1p(np.array([0]))
 logaddexp = ufunc(
     "logaddexp", "log(exp(x1) + exp(x2)), without overflow.", ">>> np.logaddexp(np.array([0]), 0)\narray([0.6931472])"
 )
-logaddexp2 = ufunc(
-    "logaddexp2", "log2(2**x1 + 2**x2), without overflow.", ">>> np.logaddexp2(np.array([0]), 0)\narray([1.])"
-)
 sqrt = ufunc("sqrt", "The square root.", ">>> np.sqrt(np.array([1, 4]))\narray([1., 2.])")
 cbrt = ufunc("cbrt", "The cube root.", ">>> np.cbrt(np.array([1, 8]))\narray([1., 2.])")
+
+
+def logaddexp2(x1: Any, x2: Any) -> ndarray:
+    """log2(2**x1 + 2**x2), without overflow.
+
+    >>> np.logaddexp2(np.array([0]), 0)
+    array([1.])
+    """
+    ln2 = math.log(2)
+    return logaddexp(as_array(x1) * ln2, as_array(x2) * ln2) / ln2

@@ -29,6 +29,8 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
         return nonzero(condition)
     if x is None or y is None:
         raise MXNetValueError("either both or neither of x and y should be given")
+    if not hasattr(x, "dtype") and not hasattr(y, "dtype"):
+        x = as_array(x)  # two Python numbers: data without a dtype, as in np.array
     return _WHERE(condition, x, y)
 
 

@@ -11,6 +11,7 @@ from mxnp.error import MXNetValueError
 from ._table import as_array, normalize_axis, op
 
 _BATCH_NORM, _LAYER_NORM = op("batch_norm"), op("layer_norm")
+_GROUP_NORM, _INSTANCE_NORM = op("group_norm"), op("instance_norm")
 
 
 def batch_norm(
@@ -88,11 +89,6 @@ def layer_norm(
     return [y, x.mean(axis, keepdims=True), (x.var(axis, keepdims=True) + eps) ** 0.5]
 
 
-def _standardized(x: ndarray, axes: tuple[int, ...], eps: float) -> ndarray:
-    gap = x - x.mean(axes, keepdims=True)
-    return gap / ((gap * gap).mean(axes, keepdims=True) + eps) ** 0.5
-
-
 def group_norm(
     data: Any, gamma: Any, beta: Any, num_groups: int = 1, eps: float = 1e-3, output_mean_var: bool = False
 ) -> Any:
@@ -104,16 +100,12 @@ def group_norm(
     >>> npx.group_norm(np.ones((2, 4, 3)), np.ones(4), np.zeros(4), num_groups=2).shape
     (2, 4, 3)
     """
+    y = _GROUP_NORM(data, gamma, beta, num_groups=num_groups, eps=float(eps))
+    if not output_mean_var:
+        return y
     x = as_array(data)
-    if x.ndim < 2:
-        raise MXNetValueError(f"group_norm: expected data of shape (N, C, ...), got {x.shape}")
-    channels = x.shape[1]
-    if num_groups < 1 or channels % num_groups:
-        raise MXNetValueError(f"group_norm: {channels} channels cannot be divided into {num_groups} groups")
-    grouped = x.reshape((x.shape[0], num_groups, -1)) if x.size else x.reshape((x.shape[0], num_groups, 0))
-    each = (1, channels) + (1,) * (x.ndim - 2)
-    y = _standardized(grouped, (2,), eps).reshape(x.shape) * as_array(gamma).reshape(each) + as_array(beta).reshape(each)
-    return [y, grouped.mean(2), (grouped.var(2) + eps) ** 0.5] if output_mean_var else y
+    groups = x.reshape((x.shape[0], num_groups, x.size // max(x.shape[0] * num_groups, 1)))
+    return [y, groups.mean(2), (groups.var(2) + eps) ** 0.5]
 
 
 def instance_norm(data: Any, gamma: Any, beta: Any, eps: float = 1e-3) -> ndarray:
@@ -122,11 +114,7 @@ def instance_norm(data: Any, gamma: Any, beta: Any, eps: float = 1e-3) -> ndarra
     >>> npx.instance_norm(np.ones((2, 3, 4)), np.ones(3), np.zeros(3)).shape
     (2, 3, 4)
     """
-    x = as_array(data)
-    if x.ndim < 3:
-        raise MXNetValueError(f"instance_norm: expected data of shape (N, C, ...), got {x.shape}")
-    each = (1, x.shape[1]) + (1,) * (x.ndim - 2)
-    return _standardized(x, tuple(range(2, x.ndim)), eps) * as_array(gamma).reshape(each) + as_array(beta).reshape(each)
+    return _INSTANCE_NORM(data, gamma, beta, eps=float(eps))
 
 
 def l2_normalization(data: Any, eps: float = 1e-10, mode: str = "instance") -> ndarray:

@@ -283,6 +283,8 @@ def count_nonzero(a: Any, axis: Axis = None, *, keepdims: bool = False) -> ndarr
     >>> np.count_nonzero(np.array([0, 3, 4]))
     array(2, dtype=int64)
     """
+    if axis is None and not keepdims:
+        return _COUNT(a)
     return _SUM(as_array(a) != 0, axis=axis, keepdims=keepdims)
 
 

@@ -5,7 +5,7 @@ A list: the functions live in mxnp._ops, constants and dtypes in _constants, wha
 
 from .._core import from_dlpack, ndarray
 from .._files.api import load, save, savez
-from .._ops.arith import absolute, add, around, ceil, clip, copysign, divmod, fabs, finfo, fix, float_power, floor, floor_divide, fmax, fmin, fmod, hypot, maximum, minimum, modf, multiply, nan_to_num, negative, positive, power, reciprocal, remainder, rint, round, sign, square, subtract, true_divide, trunc
+from .._ops.arith import absolute, add, clip, copysign, divmod, fabs, finfo, float_power, floor_divide, fmax, fmin, fmod, hypot, maximum, minimum, modf, multiply, nan_to_num, negative, positive, power, reciprocal, remainder, sign, square, subtract, true_divide
 from .._ops.bitwise import bitwise_and, bitwise_or, bitwise_xor, invert, left_shift, right_shift
 from .._ops.cast import astype, can_cast, copy, isdtype, promote_types, result_type
 from .._ops.compare import allclose, array_equal, array_equiv, equal, greater, greater_equal, isclose, isfinite, isinf, isnan, isneginf, isposinf, less, less_equal, logical_and, logical_not, logical_or, logical_xor, not_equal, signbit
@@ -15,6 +15,7 @@ from .._ops.index import argwhere, bincount, choose, compress, diag, diag_indice
 from .._ops.join import append, array_split, column_stack, concat, concatenate, delete, dsplit, dstack, hsplit, hstack, insert, pad, repeat, resize, roll, row_stack, split, stack, tile, unstack, vsplit, vstack
 from .._ops.linalg import conjugate, cross, dot, inner, kron, matmul, outer, tensordot, vdot, vecdot
 from .._ops.reduce import all, amax, amin, any, argmax, argmin, average, count_nonzero, max, mean, median, min, percentile, prod, ptp, quantile, std, sum, var
+from .._ops.rounding import around, ceil, fix, floor, rint, round, trunc
 from .._ops.scan import cumprod, cumsum, diff, ediff1d
 from .._ops.shape import atleast_1d, atleast_2d, atleast_3d, broadcast_arrays, broadcast_shapes, broadcast_to, expand_dims, flip, fliplr, flipud, matrix_transpose, moveaxis, ndim, permute_dims, ravel, reshape, rollaxis, rot90, shape, size, squeeze, swapaxes, transpose
 from .._ops.sort import argpartition, argsort, in1d, intersect1d, isin, partition, setdiff1d, sort, union1d, unique, unique_all, unique_counts, unique_inverse, unique_values
@@ -34,5 +35,6 @@ mod = remainder
 pow = power
 round_ = around
 product, alltrue, sometrue = prod, all, any
+
 __all__ = [name for name in dir() if not name.startswith("_")]
 _dispatch.register(globals())

@@ -17,6 +17,7 @@ from .._ops import (
     linalg,
     nn_act,
     reduce,
+    rounding,
     scan,
     shape,
     sort,
@@ -140,8 +141,8 @@ _OWN = (
 )
 # Functions of one array that 1.x's programs call as methods: `x.exp()`.
 _UNARY = (
-    [arith.absolute, arith.ceil, arith.floor, arith.negative, arith.reciprocal, arith.rint, arith.sign, arith.square]
-    + [arith.trunc, exp_log.cbrt, exp_log.exp, exp_log.expm1, exp_log.log, exp_log.log1p, exp_log.log2, exp_log.log10]
+    [arith.absolute, arith.negative, arith.reciprocal, arith.sign, arith.square, rounding.ceil, rounding.fix]
+    + [rounding.floor, rounding.rint, rounding.trunc, exp_log.cbrt, exp_log.exp, exp_log.expm1, exp_log.log, exp_log.log1p, exp_log.log2, exp_log.log10]
     + [exp_log.sqrt, trig.arccos, trig.arccosh, trig.arcsin, trig.arcsinh, trig.arctan, trig.arctanh, trig.cos]
     + [trig.cosh, trig.degrees, trig.radians, trig.sin, trig.sinh, trig.tan, trig.tanh, nn_act.relu, nn_act.sigmoid]
 )
@@ -159,7 +160,7 @@ def _method(function: Any) -> Callable[..., ndarray]:
 
 
 def _attach() -> None:
-    families: tuple[Any, ...] = (arith, cast, create, index, join, linalg, nn_act, reduce, scan, shape, sort)
+    families: tuple[Any, ...] = (arith, cast, create, index, join, linalg, nn_act, reduce, rounding, scan, shape, sort)
     for family in families:
         for function in family.METHODS:
             setattr(ndarray, function.__name__, function)
