@@ -463,3 +463,15 @@ def test_a_thread_that_ends_leaves_its_work_to_others():
     worker.join()
     assert made[0].tolist() == [3, 3, 3]
     npx.waitall()
+
+
+def test_a_kernel_that_writes_where_its_reshaped_result_is_copied():
+    """The kernel may take the copy's memory, never its shape: indices count along the axes of its own result."""
+    indices = np.array(onp.array([[0, 5], [1, 2], [3, 4], [0, 5], [1, 2], [3, 4]]))
+    x = np.array(onp.arange(36.0).reshape(6, 6))
+    target = np.zeros((2, 3, 2), dtype="float64")
+    taken = np.take_along_axis(x, indices, axis=1)
+    target[...] = taken.reshape((2, 3, 2))
+    del taken
+    want = onp.take_along_axis(onp.arange(36.0).reshape(6, 6), indices.asnumpy(), 1)
+    onp.testing.assert_array_equal(target.asnumpy(), want.reshape(2, 3, 2))

@@ -72,7 +72,8 @@ fn retarget(calls: &mut Vec<Call>, life: &Liveness) {
             Some((maker, out)) => {
                 let target = calls.remove(at).outs.swap_remove(0);
                 let fresh = &mut calls[maker].outs[out];
-                fresh.at = target.at;
+                // Both are all of their values, but the copy may see the result in another shape.
+                fresh.at.value = target.at.value;
                 fresh.fresh = false;
             }
             None => at += 1,
