@@ -7,6 +7,9 @@ use crate::kernel::reduce::Fold;
 /// Accumulators that a row is folded into at once, the same on every instruction set.
 const LANES: usize = 32;
 
+/// Rows no longer than this are folded one element after the other: lanes would cost more than they save.
+const SHORT: usize = 8;
+
 /// The formula of a reduction over elements of `A` with results of `R`.
 pub trait Reduction<A: Lane, R: Lane> {
     type Acc: Copy;
@@ -28,6 +31,17 @@ unsafe fn inner_body<F: Reduction<A, R>, A: Lane, R: Lane>(
     position: usize,
 ) {
     let (acc, x) = (acc.cast::<F::Acc>(), x.cast::<A>());
+    if n <= SHORT {
+        // SAFETY: `n` elements are readable from `x`; `acc` is one accumulator (contract).
+        unsafe {
+            let mut sum = *acc;
+            for k in 0..n {
+                sum = F::combine(sum, F::lift((*x.add(k)).widen(), position + k));
+            }
+            *acc = sum;
+        }
+        return;
+    }
     let mut lanes = [F::IDENTITY; LANES];
     let whole = n / LANES * LANES;
     // SAFETY: `n` elements are readable from `x`; `acc` is one accumulator (contract).

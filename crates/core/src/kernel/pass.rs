@@ -84,7 +84,7 @@ pub struct Slot<'a> {
 }
 
 /// Bytes of one register's tile: several of them stay in L1.
-const TILE_BYTES: usize = 8 * 1024;
+const TILE_BYTES: usize = 4 * 1024;
 /// Elements that are worth a chunk of their own; below it a pass runs on the calling thread.
 const CHUNK: usize = 32 * 1024;
 

@@ -306,7 +306,8 @@ impl Planner {
 
     fn fresh(program: &mut Program, size: usize) -> Place {
         let at = program.scratch;
-        program.scratch += (program.tile * size).next_multiple_of(64);
+        // The gap keeps buffers from lying whole pages apart, where a load would wait for another's store.
+        program.scratch += (program.tile * size).next_multiple_of(64) + 192;
         Place::Scratch(at)
     }
 

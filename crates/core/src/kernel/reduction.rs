@@ -16,8 +16,10 @@ use crate::kernel::step;
 use crate::par::Parallel;
 use smallvec::SmallVec;
 
-/// Elements of a tile.
+/// Elements of a tile that is folded along its rows.
 const TILE: usize = 1024;
+/// Elements of a tile whose rows are folded into a row of accumulators: long rows read memory page by page.
+const WIDE_TILE: usize = 4096;
 /// Where rows are folded into a row of accumulators: the most rows of one tile.
 const ROWS: usize = 64;
 /// Fold calls per accumulator before a block ends and pairwise combining begins.
@@ -38,7 +40,8 @@ struct Plan<'a> {
     position_steps: SmallVec<[usize; 6]>,
     target: Walk,
     cells: usize,
-    /// Tiles of one cell, and of one block.
+    /// Elements of each output; tiles of one cell, and of one block.
+    along: usize,
     tiles: usize,
     block: usize,
     /// Accumulators of a cell, at most.
@@ -57,7 +60,7 @@ pub unsafe fn run(pass: &Pass, tail: &ReduceTail, slots: &[Slot], scalars: &[Sca
     if plan.cells == 0 {
         return;
     }
-    let per_cell = plan.accs * plan.tiles * (TILE / plan.accs.max(1)).max(1);
+    let per_cell = plan.accs.saturating_mul(plan.along);
     let blocks = plan.tiles.div_ceil(plan.block);
     let wanted = if plan.cells < CELLS { (per_cell / CHUNK).clamp(1, SEGMENTS) } else { 1 };
     let each = blocks.div_ceil(wanted.min(blocks.max(1)));
@@ -117,6 +120,7 @@ impl<'a> Plan<'a> {
             tail,
             reduced,
             position_steps,
+            along: step,
             cells,
             tiles,
             accs,
@@ -204,10 +208,10 @@ impl Shared {
     }
 }
 
-/// Blocks: the kept axes' part of a tile is a cell, of up to TILE outputs.
+/// Blocks: the kept axes' part of a tile is a cell, of up to WIDE_TILE outputs.
 fn cut(sizes: impl DoubleEndedIterator<Item = usize> + ExactSizeIterator, reduced: &[bool]) -> Dims {
     let mut dims: Dims = sizes.map(|n| Dim { n, block: 1 }).collect();
-    let (mut room, mut rows) = (TILE, if reduced.last() == Some(&true) { TILE } else { ROWS });
+    let (mut room, mut rows) = if reduced.last() == Some(&true) { (TILE, TILE) } else { (WIDE_TILE, ROWS) };
     for (dim, &reduced) in dims.iter_mut().zip(reduced).rev() {
         let most = if reduced { room.min(rows) } else { room };
         dim.block = if most <= 1 || dim.n == 0 { 1 } else { even_block(dim.n, most) };

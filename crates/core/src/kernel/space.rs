@@ -109,7 +109,7 @@ pub fn cut(dims: &mut [Dim], walks: &[Walk], tile: usize) {
         crosses.then_some((shortest, walk.size))
     });
     let Some((other, size)) = crossing else { return cut_inner_first(dims, tile) };
-    let line = (64 / size).max(8);
+    let line = (128 / size).max(8);
     dims[inner].block = even_block(dims[inner].n, tile / line);
     dims[other].block = even_block(dims[other].n, tile / dims[inner].block);
 }
