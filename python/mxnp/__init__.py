@@ -8,9 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import _core
+from . import _core, autograd, context, device, engine, error, np, npx, random, runtime, util
 from . import _printing as _printing
-from . import autograd, context, device, engine, error, np, npx, random, runtime, util
 from ._core import Device, current_device, num_threads, set_num_threads
 from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
 from .error import MXNetError
@@ -46,11 +45,6 @@ _MODULES = {
 rnd = random
 numpy = np
 numpy_extension = npx
-# Parts of MXNet that say on use that they have not arrived.
-_MISSING = frozenset(
-    "AttrScope amp attribute callback contrib dlpack executor image img io library log model mod module mon monitor name nd "
-    "onnx operator profiler recordio registry rtc sym symbol visualization viz rnn".split()
-)
 
 
 def __getattr__(name: str) -> Any:
@@ -58,65 +52,22 @@ def __getattr__(name: str) -> Any:
     path = _MODULES.get(name)
     if path is not None:
         value: Any = importlib.import_module(f".{path}", __name__)
-    elif name in _MISSING:
-        from .compat.missing import missing_module
+    else:
+        from .compat.missing import (
+            missing_module,
+        )  # parts of MXNet that say on use that they have not arrived
 
         value = missing_module(name)
         if value is None:
-            from ._missing import refuse
-
-            return refuse(__name__, name)(name)
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_MODULES])
+    return sorted({*globals(), *_MODULES})
 
 
 __all__ = [
-    "Context",
-    "Device",
-    "MXNetError",
-    "autograd",
-    "context",
-    "cpu",
-    "cpu_pinned",
-    "current_context",
-    "current_device",
-    "device",
-    "engine",
-    "error",
-    "gluon",
-    "gpu",
-    "init",
-    "initializer",
-    "is_np_array",
-    "is_np_default_dtype",
-    "is_np_shape",
-    "kv",
-    "kvstore",
-    "lr_scheduler",
-    "metric",
-    "ndarray",
-    "np",
-    "np_array",
-    "np_shape",
-    "npx",
-    "num_gpus",
-    "num_threads",
-    "optimizer",
-    "random",
-    "rnd",
-    "runtime",
-    "set_np_shape",
-    "set_num_threads",
-    "test_utils",
-    "use_np",
-    "use_np_array",
-    "use_np_shape",
-    "util",
-    "waitall",
+    name for name in __dir__() if not name.startswith("_") and name not in ("Any", "annotations", "importlib")
 ]

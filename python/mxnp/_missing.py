@@ -16,7 +16,7 @@ def refuse(module: str, names: str) -> Callable[[str], Any]:
     """A module's `__getattr__` that says of `names` that they have not arrived."""
     known = frozenset(names.split())
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> Any:  # noqa: N807 it becomes a module's
         if name in known:
             raise NotArrivedAttributeError(
                 f"{module}.{name} has not arrived in mxnp yet\n"

@@ -12,6 +12,8 @@ from . import _core
 from ._core import is_recording, is_training, ndarray, set_recording, set_training
 from .error import MXNetError, MXNetNotImplementedError, MXNetTypeError, MXNetValueError
 
+_FULL = _core.op("full")
+
 __all__ = [
     "Function",
     "backward",
@@ -112,9 +114,7 @@ def _head_grads(name: str, heads: list[ndarray], value: Any) -> list[ndarray | N
     return grads
 
 
-def mark_variables(
-    variables: Any, gradients: Any, grad_reqs: str | Sequence[str] = "write"
-) -> None:
+def mark_variables(variables: Any, gradients: Any, grad_reqs: str | Sequence[str] = "write") -> None:
     """Makes `gradients` the arrays that backward fills for `variables`, each by its grad_req ('write', 'add', 'null').
 
     >>> x, g = np.array([3.0]), np.zeros(1)
@@ -124,12 +124,12 @@ def mark_variables(
     >>> y.backward(); g
     array([6.])
     """
-    _core.mark_variables(_arrays("mark_variables", variables), _arrays("mark_variables", gradients), grad_reqs)
+    _core.mark_variables(
+        _arrays("mark_variables", variables), _arrays("mark_variables", gradients), grad_reqs
+    )
 
 
-def backward(
-    heads: Any, head_grads: Any = None, retain_graph: bool = False, train_mode: bool = True
-) -> None:
+def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, train_mode: bool = True) -> None:
     """Fills the gradients of everything that `heads` were recorded from.
 
     `head_grads`: the gradient of each head (None: ones). Raises MXNetError where a head has no history, or where the
@@ -168,7 +168,9 @@ def grad(
     wanted = _arrays("grad", variables)
     if not wanted:
         raise MXNetValueError("grad: variables cannot be an empty list.")
-    return _core.grad(arrays, wanted, _head_grads("grad", arrays, head_grads), retain_graph, create_graph, train_mode)
+    return _core.grad(
+        arrays, wanted, _head_grads("grad", arrays, head_grads), retain_graph, create_graph, train_mode
+    )
 
 
 def get_symbol(x: ndarray) -> Any:
@@ -252,11 +254,13 @@ class _Rule:
             )
         for i, (result, shape) in enumerate(zip(results, self.inputs, strict=True)):
             if result is not None and result.shape != shape:
-                raise MXNetValueError(f"{name}.backward: gradient {i} has shape {result.shape}, the input has {shape}")
+                raise MXNetValueError(
+                    f"{name}.backward: gradient {i} has shape {result.shape}, the input has {shape}"
+                )
         return results
 
     def _given(self, i: int, g: ndarray | None) -> ndarray:
         if g is not None:
             return g
         shape, dtype, device = self.outputs[i]
-        return _core.op("full")(0, shape=shape, dtype=dtype, device=device)
+        return _FULL(0, shape=shape, dtype=dtype, device=device)

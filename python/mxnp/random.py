@@ -30,28 +30,48 @@ def _size(shape: Any, *params: Any) -> Any:
 
 
 def uniform(
-    low: Any = 0, high: Any = 1, shape: Any = None, dtype: Any = None, ctx: Any = None, out: Any = None, *, device: Any = None
+    low: Any = 0,
+    high: Any = 1,
+    shape: Any = None,
+    dtype: Any = None,
+    ctx: Any = None,
+    out: Any = None,
+    *,
+    device: Any = None,
 ) -> ndarray:
     """Numbers from [low, high).
 
     >>> mx.random.uniform(0, 1, shape=(2,)).shape
     (2,)
     """
-    return _random.uniform(low, high, None if out is not None else _size(shape, low, high), dtype, device, out, ctx=ctx)
+    return _random.uniform(
+        low, high, None if out is not None else _size(shape, low, high), dtype, device, out, ctx=ctx
+    )
 
 
 def normal(
-    loc: Any = 0, scale: Any = 1, shape: Any = None, dtype: Any = None, ctx: Any = None, out: Any = None, *, device: Any = None
+    loc: Any = 0,
+    scale: Any = 1,
+    shape: Any = None,
+    dtype: Any = None,
+    ctx: Any = None,
+    out: Any = None,
+    *,
+    device: Any = None,
 ) -> ndarray:
     """Numbers of the normal distribution.
 
     >>> mx.random.normal(0, 1, shape=(2,)).shape
     (2,)
     """
-    return _random.normal(loc, scale, None if out is not None else _size(shape, loc, scale), dtype, device, out, ctx=ctx)
+    return _random.normal(
+        loc, scale, None if out is not None else _size(shape, loc, scale), dtype, device, out, ctx=ctx
+    )
 
 
-def randn(*shape: int, loc: Any = 0, scale: Any = 1, dtype: Any = None, ctx: Any = None, device: Any = None) -> ndarray:
+def randn(
+    *shape: int, loc: Any = 0, scale: Any = 1, dtype: Any = None, ctx: Any = None, device: Any = None
+) -> ndarray:
     """Numbers of the normal distribution in an array of the given sizes.
 
     >>> mx.random.randn(2, 3).shape
@@ -61,18 +81,33 @@ def randn(*shape: int, loc: Any = 0, scale: Any = 1, dtype: Any = None, ctx: Any
 
 
 def exponential(
-    scale: Any = 1, shape: Any = None, dtype: Any = None, ctx: Any = None, out: Any = None, *, device: Any = None
+    scale: Any = 1,
+    shape: Any = None,
+    dtype: Any = None,
+    ctx: Any = None,
+    out: Any = None,
+    *,
+    device: Any = None,
 ) -> ndarray:
     """Numbers of the exponential distribution of mean `scale`.
 
     >>> mx.random.exponential(1, shape=(2,)).shape
     (2,)
     """
-    return _random.exponential(scale, None if out is not None else _size(shape, scale), device, out, dtype=dtype, ctx=ctx)
+    return _random.exponential(
+        scale, None if out is not None else _size(shape, scale), device, out, dtype=dtype, ctx=ctx
+    )
 
 
 def randint(
-    low: Any, high: Any, shape: Any = None, dtype: Any = None, ctx: Any = None, out: Any = None, *, device: Any = None
+    low: Any,
+    high: Any,
+    shape: Any = None,
+    dtype: Any = None,
+    ctx: Any = None,
+    out: Any = None,
+    *,
+    device: Any = None,
 ) -> ndarray:
     """Integers from [low, high); int32 by default.
 
@@ -80,10 +115,14 @@ def randint(
     (2,)
     """
     size = None if out is not None else _size(shape, low, high)
-    return _random.randint(low, high, size, dtype if dtype is not None or out is not None else "int32", device, out, ctx=ctx)
+    return _random.randint(
+        low, high, size, dtype if dtype is not None or out is not None else "int32", device, out, ctx=ctx
+    )
 
 
-def bernoulli(prob: Any = 0.5, shape: Any = None, dtype: Any = None, ctx: Any = None, *, device: Any = None) -> ndarray:
+def bernoulli(
+    prob: Any = 0.5, shape: Any = None, dtype: Any = None, ctx: Any = None, *, device: Any = None
+) -> ndarray:
     """1 with probability `prob`, else 0.
 
     >>> mx.random.bernoulli(0.5, shape=(2,)).shape

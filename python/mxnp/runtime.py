@@ -23,8 +23,22 @@ def feature_list() -> list[Feature]:
     """The features MXNet programs ask for; the GPU's are looked up now."""
     gpu = num_gpus() > 0
     known = {"CPU_SSE": True, "F16C": True, "INT64_TENSOR_SIZE": True, "SIGNAL_HANDLER": True}
-    absent = ("ONEDNN", "OPENCV", "OPENMP", "LAPACK", "BLAS_OPEN", "DIST_KVSTORE", "TVM_OP", "TENSORRT", "SSE", "DEBUG")
-    return [Feature(name, on) for name, on in {**known, **dict.fromkeys(absent, False), "CUDA": gpu, "CUDNN": gpu}.items()]
+    absent = (
+        "ONEDNN",
+        "OPENCV",
+        "OPENMP",
+        "LAPACK",
+        "BLAS_OPEN",
+        "DIST_KVSTORE",
+        "TVM_OP",
+        "TENSORRT",
+        "SSE",
+        "DEBUG",
+    )
+    return [
+        Feature(name, on)
+        for name, on in {**known, **dict.fromkeys(absent, False), "CUDA": gpu, "CUDNN": gpu}.items()
+    ]
 
 
 class Features(dict):

@@ -81,7 +81,7 @@ def normalize_axes(axis: Axis, ndim: int, name: str = "axis") -> tuple[int, ...]
     return axes
 
 
-def deliver(result: ndarray, out: ndarray | None) -> ndarray:
+def deliver(result: ndarray, out: Any) -> ndarray:
     """`result`, or `out` filled with it where one was given. Raises ValueError where the shapes differ."""
     if out is None:
         return result

@@ -52,14 +52,18 @@ minimum = ufunc(
     ">>> np.minimum(np.array([1, 5]), 3)\narray([1., 3.])",
 )
 fmax = ufunc(
-    "fmax", "The greater of x1 and x2, ignoring NaN.", ">>> np.fmax(np.array([1, np.nan]), 3)\narray([3., 3.])"
+    "fmax",
+    "The greater of x1 and x2, ignoring NaN.",
+    ">>> np.fmax(np.array([1, np.nan]), 3)\narray([3., 3.])",
 )
 fmin = ufunc(
     "fmin", "The lesser of x1 and x2, ignoring NaN.", ">>> np.fmin(np.array([1, np.nan]), 3)\narray([1., 3.])"
 )
 reciprocal = ufunc("reciprocal", "1 / x.", ">>> np.reciprocal(np.array([2, 4]))\narray([0.5 , 0.25])")
 square = ufunc("square", "x * x.", ">>> np.square(np.array([1, 2, 3]))\narray([1., 4., 9.])")
-hypot = ufunc("hypot", "sqrt(x1**2 + x2**2).", ">>> np.hypot(np.array([3, 5]), np.array([4, 12]))\narray([ 5., 13.])")
+hypot = ufunc(
+    "hypot", "sqrt(x1**2 + x2**2).", ">>> np.hypot(np.array([3, 5]), np.array([4, 12]))\narray([ 5., 13.])"
+)
 copysign = ufunc(
     "copysign", "x1 with the sign of x2.", ">>> np.copysign(np.array([1, 2]), -1)\narray([-1., -2.])"
 )
@@ -96,7 +100,11 @@ def float_power(x1: Any, x2: Any) -> ndarray:
     array([2.], dtype=float64)
     """
     x, y = (a if isinstance(a, (int, float)) else as_array(a).astype("float64", copy=False) for a in (x1, x2))
-    return power(x, y) if isinstance(x, ndarray) or isinstance(y, ndarray) else power(_core.array(x, "float64"), y)
+    return (
+        power(x, y)
+        if isinstance(x, ndarray) or isinstance(y, ndarray)
+        else power(_core.array(x, "float64"), y)
+    )
 
 
 def divmod(x1: Any, x2: Any) -> tuple[ndarray, ndarray]:

@@ -54,7 +54,7 @@ _KINDS = {
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether `dtype` is of a kind of the array API standard ('integral', 'real floating', ...), a dtype, or one of several.
+    """Whether `dtype` is of a kind of the array API standard ('integral', 'real floating', ...), or of one of several.
 
     >>> np.isdtype(np.float32, 'real floating')
     True

@@ -20,23 +20,35 @@ greater_equal = ufunc(
     "greater_equal", "x1 >= x2.", ">>> np.greater_equal(np.array([1, 2]), 2)\narray([False,  True])"
 )
 logical_and = ufunc(
-    "logical_and", "x1 and x2, as truth values.", ">>> np.logical_and(np.array([0, 2]), 1)\narray([False,  True])"
+    "logical_and",
+    "x1 and x2, as truth values.",
+    ">>> np.logical_and(np.array([0, 2]), 1)\narray([False,  True])",
 )
 logical_or = ufunc(
-    "logical_or", "x1 or x2, as truth values.", ">>> np.logical_or(np.array([0, 2]), 0)\narray([False,  True])"
+    "logical_or",
+    "x1 or x2, as truth values.",
+    ">>> np.logical_or(np.array([0, 2]), 0)\narray([False,  True])",
 )
 logical_xor = ufunc(
     "logical_xor",
     "Whether exactly one of x1 and x2 is true.",
     ">>> np.logical_xor(np.array([0, 2]), 1)\narray([ True, False])",
 )
-logical_not = ufunc("logical_not", "Whether x is false.", ">>> np.logical_not(np.array([0, 2]))\narray([ True, False])")
-isnan = ufunc("isnan", "Whether x is NaN.", ">>> np.isnan(np.array([1, np.nan]))\narray([False,  True])")
-isinf = ufunc("isinf", "Whether x is infinite.", ">>> np.isinf(np.array([1, -np.inf]))\narray([False,  True])")
-isfinite = ufunc(
-    "isfinite", "Whether x is neither infinite nor NaN.", ">>> np.isfinite(np.array([1, np.nan]))\narray([ True, False])"
+logical_not = ufunc(
+    "logical_not", "Whether x is false.", ">>> np.logical_not(np.array([0, 2]))\narray([ True, False])"
 )
-signbit = ufunc("signbit", "Whether the sign bit is set.", ">>> np.signbit(np.array([-1.0, 1.0]))\narray([ True, False])")
+isnan = ufunc("isnan", "Whether x is NaN.", ">>> np.isnan(np.array([1, np.nan]))\narray([False,  True])")
+isinf = ufunc(
+    "isinf", "Whether x is infinite.", ">>> np.isinf(np.array([1, -np.inf]))\narray([False,  True])"
+)
+isfinite = ufunc(
+    "isfinite",
+    "Whether x is neither infinite nor NaN.",
+    ">>> np.isfinite(np.array([1, np.nan]))\narray([ True, False])",
+)
+signbit = ufunc(
+    "signbit", "Whether the sign bit is set.", ">>> np.signbit(np.array([-1.0, 1.0]))\narray([ True, False])"
+)
 
 
 def isposinf(x: Any, out: ndarray | None = None) -> ndarray:
@@ -57,9 +69,7 @@ def isneginf(x: Any, out: ndarray | None = None) -> ndarray:
     return equal(x, -onp.inf, out=out)
 
 
-def isclose(
-    a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
-) -> ndarray:
+def isclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> ndarray:
     """Whether |a - b| <= atol + rtol * |b|, elementwise; equal infinities are close.
 
     >>> np.isclose(np.array([1.0, 2.0]), np.array([1.0, 2.1]))

@@ -256,13 +256,19 @@ def _made(data: onp.ndarray, dtype: Any, device: Any) -> ndarray:
     return _core.array(data, _core.default_float() if dtype is None else dtype, device)
 
 
-def _default_dtype(dtype: Any, *values: Any) -> Any:
+def _default_dtype(dtype: Any) -> Any:
     """The dtype of a range: the one asked for; in NumPy mode NumPy's choice (None); else the default float."""
     return dtype if dtype is not None or _core.is_numpy_dtype() else _core.default_float()
 
 
 def arange(
-    start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None, ctx: Any = None
+    start: Any = None,
+    stop: Any = None,
+    step: Any = 1,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    ctx: Any = None,
 ) -> ndarray:
     """The numbers from `start` (default 0) to `stop`, without it, by `step`; float32 in the default mode.
 
@@ -280,7 +286,8 @@ def arange(
         values[2] = 1
     if values[2] == 0:
         raise MXNetValueError("arange: step must not be zero")
-    return _range(*values, _default_dtype(dtype, *values), _device(device, ctx))
+    first, last, each = values
+    return _range(first, last, each, _default_dtype(dtype), _device(device, ctx))
 
 
 def _range(start: Any, stop: Any, step: Any, dtype: Any, device: Any) -> ndarray:
@@ -292,7 +299,9 @@ def _range(start: Any, stop: Any, step: Any, dtype: Any, device: Any) -> ndarray
         raise MXNetValueError(f"arange: cannot count from {start!r} to {stop!r} by {step!r}") from None
     if to.kind in "iu":
         first = int(start)
-        return _ARANGE(int_start=first, int_step=int(start + step) - first, num=count, dtype=to, device=device)
+        return _ARANGE(
+            int_start=first, int_step=int(start + step) - first, num=count, dtype=to, device=device
+        )
     if to.kind == "b" and count > 2:
         raise MXNetTypeError("no fill-function for data-type bool: arange gives at most two bools")
     return _ARANGE(start=float(start), step=float(step), num=count, dtype=to, device=device)
@@ -326,7 +335,7 @@ def linspace(
         parts = count - bool(endpoint)
         return (made, (stop - start) / parts if parts > 0 else onp.nan) if retstep else made
     first, last = (v.asnumpy() if isinstance(v, ndarray) else v for v in (start, stop))
-    data, step = onp.linspace(first, last, count, endpoint, True, axis=axis)
+    data, step = onp.linspace(first, last, count, endpoint=endpoint, retstep=True, axis=axis)
     made = _made(data, dtype, place)
     return (made, _core.array(step)) if retstep else made
 
@@ -365,7 +374,14 @@ def geomspace(
 
 
 def eye(
-    N: int, M: int | None = None, k: int = 0, dtype: Any = None, order: str = "C", *, device: Any = None, ctx: Any = None
+    N: int,
+    M: int | None = None,
+    k: int = 0,
+    dtype: Any = None,
+    order: str = "C",
+    *,
+    device: Any = None,
+    ctx: Any = None,
 ) -> ndarray:
     """N rows of M (default N) columns, ones on diagonal `k` and zeros elsewhere.
 
@@ -388,7 +404,9 @@ def identity(n: int, dtype: Any = None, *, device: Any = None, ctx: Any = None) 
     return eye(n, dtype=dtype, device=device, ctx=ctx)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: Any = None, ctx: Any = None) -> ndarray:
+def tri(
+    N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: Any = None, ctx: Any = None
+) -> ndarray:
     """Ones on and below diagonal `k`, zeros above.
 
     >>> np.tri(2, 3)
@@ -407,9 +425,11 @@ def indices(
     array([[0, 0],
            [1, 1]], dtype=int64)
     """
-    found = onp.indices(shape_of(dimensions), _core.dtype(dtype), sparse)
+    found = onp.indices(shape_of(dimensions), _core.dtype(dtype), sparse)  # type: ignore[call-overload]
     place = _device(device, ctx)
-    return tuple(_core.array(row, None, place) for row in found) if sparse else _core.array(found, None, place)
+    return (
+        tuple(_core.array(row, None, place) for row in found) if sparse else _core.array(found, None, place)
+    )
 
 
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[ndarray]:

@@ -15,7 +15,9 @@ log2 = ufunc("log2", "The logarithm to base 2.", ">>> np.log2(np.array([1, 8]))\
 log10 = ufunc("log10", "The logarithm to base 10.", ">>> np.log10(np.array([1, 100]))\narray([0., 2.])")
 log1p = ufunc("log1p", "log(1 + x), exact near 0.", ">>> np.log1p(np.array([0]))\narray([0.])")
 logaddexp = ufunc(
-    "logaddexp", "log(exp(x1) + exp(x2)), without overflow.", ">>> np.logaddexp(np.array([0]), 0)\narray([0.6931472])"
+    "logaddexp",
+    "log(exp(x1) + exp(x2)), without overflow.",
+    ">>> np.logaddexp(np.array([0]), 0)\narray([0.6931472])",
 )
 sqrt = ufunc("sqrt", "The square root.", ">>> np.sqrt(np.array([1, 4]))\narray([1., 2.])")
 cbrt = ufunc("cbrt", "The cube root.", ">>> np.cbrt(np.array([1, 8]))\narray([1., 2.])")

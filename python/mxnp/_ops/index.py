@@ -15,6 +15,7 @@ from ._table import as_array, deliver, normalize_axis, op, shape_of
 _WHERE, _TAKE, _TAKE_ALONG, _PICK = op("where"), op("take"), op("take_along_axis"), op("pick")
 _ONE_HOT, _COUNT, _NONZERO, _SEARCH = op("one_hot"), op("count_nonzero"), op("nonzero"), op("searchsorted")
 _SCATTER_ADD, _INDEX_GET, _FULL = op("scatter_add"), op("index_get"), op("full")
+_INDEX_ASSIGN = op("index_assign")
 
 
 def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
@@ -85,7 +86,9 @@ def one_hot(
     """
     if depth is None:
         raise MXNetTypeError("one_hot() missing 1 required positional argument: 'depth'")
-    return _ONE_HOT(data, depth=depth, on_value=float(on_value), off_value=float(off_value), dtype=_core.dtype(dtype))
+    return _ONE_HOT(
+        data, depth=depth, on_value=float(on_value), off_value=float(off_value), dtype=_core.dtype(dtype)
+    )
 
 
 def _positions(a: Any) -> ndarray:
@@ -215,7 +218,11 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> ndarray:
     """
     index = as_array(x)
     if index.ndim != 1:
-        raise MXNetValueError("object of too small depth for desired array" if not index.ndim else "object too deep for desired array")
+        raise MXNetValueError(
+            "object of too small depth for desired array"
+            if not index.ndim
+            else "object too deep for desired array"
+        )
     if minlength < 0:
         raise MXNetValueError("'minlength' must not be negative")
     if index.dtype.kind not in "iub":
@@ -300,7 +307,8 @@ def _triangle(m: Any, k: int, lower: bool) -> ndarray:
         x = x.broadcast_to((x.size, x.size))
     elif x.ndim == 0:
         raise MXNetValueError("tril and triu need an array of at least one dimension")
-    mask = onp.tri(*x.shape[-2:], k if lower else k - 1, dtype=bool)
+    rows, columns = x.shape[-2:]
+    mask = onp.tri(rows, columns, k if lower else k - 1, dtype=bool)
     keep = _core.array(mask if lower else ~mask, None, x.device)
     zero: Any = False if x.dtype.kind == "b" else 0
     return _WHERE(keep, x, zero)
@@ -428,7 +436,7 @@ def index_update(a: Any, ind: Any, val: Any) -> ndarray:
     >>> npx.index_update(np.zeros(3), np.array([[0, 2]]), np.array([5, 6]))
     array([5., 0., 6.])
     """
-    return op("index_assign")(a, val, *as_array(ind), axis=0)
+    return _INDEX_ASSIGN(a, val, *as_array(ind), axis=0)
 
 
 def index_add(a: Any, ind: Any, val: Any) -> ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +20,13 @@ _ROLL, _PAD, _TAKE = op("roll"), op("pad"), op("take")
 
 
 def concatenate(
-    arrays: Any, /, axis: int | None = 0, out: ndarray | None = None, *, dtype: Any = None, casting: str = "same_kind"
+    arrays: Any,
+    /,
+    axis: int | None = 0,
+    out: ndarray | None = None,
+    *,
+    dtype: Any = None,
+    casting: str = "same_kind",
 ) -> ndarray:
     """The arrays one after another along `axis` (None: flattened first); other axes must agree.
 
@@ -166,7 +173,11 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> ndarray:
     places = onp.atleast_1d(onp.asarray(place))
     if places.dtype != bool:
         places = places.astype("int64") if places.size == 0 else places
-    order = onp.insert(onp.arange(size), place if not scalar else int(place), size + onp.arange(len(places)) if not scalar else size)
+    order = onp.insert(
+        onp.arange(size),
+        place if not scalar else int(place),
+        size + onp.arange(len(places)) if not scalar else size,
+    )
     shape = list(x.shape)
     shape[axis] = len(order) - size
     return _TAKE(_CONCATENATE(x, new.broadcast_to(tuple(shape)), axis=axis), order, axis=axis)
@@ -191,7 +202,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[ndarr
         each, extra = divmod(total, count)
         bounds = [i * each + min(i, extra) for i in range(count + 1)]
     lead = (slice(None),) * axis
-    return [x[(*lead, slice(start, stop))] for start, stop in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [x[(*lead, slice(start, stop))] for start, stop in itertools.pairwise(bounds)]
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[ndarray]:
@@ -345,8 +356,11 @@ def pad(x: Any, pad_width: Any = None, mode: str = "constant", **kwargs: Any) ->
     for axis, pair in enumerate(widths):
         if pair != (0, 0):
             if a.shape[axis] == 0:
-                raise MXNetValueError(f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'")
-            a = _TAKE(a, onp.pad(onp.arange(a.shape[axis]), pair, mode), axis=axis)
+                raise MXNetValueError(
+                    f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
+                )
+            order = onp.pad(onp.arange(a.shape[axis]), pair, mode)  # type: ignore[call-overload]
+            a = _TAKE(a, order, axis=axis)
     return a
 
 
@@ -358,7 +372,9 @@ def _pairs(value: Any, ndim: int, name: str) -> list[tuple[Any, Any]]:
     try:
         return [tuple(row) for row in onp.broadcast_to(given, (ndim, 2)).tolist()]
     except ValueError:
-        raise MXNetValueError(f"operands could not be broadcast together: {name} {value!r}, {ndim} axes") from None
+        raise MXNetValueError(
+            f"operands could not be broadcast together: {name} {value!r}, {ndim} axes"
+        ) from None
 
 
 def _pad_constant(a: ndarray, widths: list, values: Any, rest: dict) -> ndarray:

@@ -15,9 +15,12 @@ from mxnp.error import MXNetLinAlgError, MXNetValueError
 from ._table import as_array, deliver, normalize_axes, normalize_axis, op
 
 _MATMUL, _DOT = op("matmul"), op("dot")
+_CONJUGATE, _ABSOLUTE, _SQRT, _WHERE = op("conjugate"), op("absolute"), op("sqrt"), op("where")
 
 
-def matmul(x1: Any, x2: Any, /, out: ndarray | None = None, *, dtype: Any = None, casting: str = "same_kind") -> ndarray:
+def matmul(
+    x1: Any, x2: Any, /, out: ndarray | None = None, *, dtype: Any = None, casting: str = "same_kind"
+) -> ndarray:
     """The product of matrices over the last two axes, the others broadcast; a vector counts as one row or column.
 
     >>> np.matmul(np.eye(2), np.array([1, 2]))
@@ -54,7 +57,7 @@ def conjugate(x: Any) -> ndarray:
     array([1., 2.])
     """
     a = as_array(x)
-    return op("conjugate")(a) if a.dtype.kind == "c" else a
+    return _CONJUGATE(a) if a.dtype.kind == "c" else a
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> ndarray:
@@ -131,11 +134,15 @@ def kron(a: Any, b: Any) -> ndarray:
     x, y = as_array(a), as_array(b)
     n = max(x.ndim, y.ndim)
     p, q = (1,) * (n - x.ndim) + x.shape, (1,) * (n - y.ndim) + y.shape
-    wide = x.reshape(tuple(size for m in p for size in (m, 1))) * y.reshape(tuple(s for m in q for s in (1, m)))
+    wide = x.reshape(tuple(size for m in p for size in (m, 1))) * y.reshape(
+        tuple(s for m in q for s in (1, m))
+    )
     return wide.reshape(tuple(m * k for m, k in zip(p, q, strict=True)))
 
 
-def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> ndarray:
+def cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> ndarray:
     """The vector product along the last axis (or the axes named), whose length is 3.
 
     >>> np.cross(np.array([1, 0, 0]), np.array([0, 1, 0]))
@@ -154,7 +161,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
         )
     p, q = ([v[..., i] for i in range(3)] for v in (x, y))
     parts = [p[1] * q[2] - p[2] * q[1], p[2] * q[0] - p[0] * q[2], p[0] * q[1] - p[1] * q[0]]
-    return stack(parts, axisc if axis is None or axisc < 0 else axisc)
+    return stack(parts, axisc)
 
 
 def batch_dot(
@@ -167,7 +174,9 @@ def batch_dot(
     """
     x, y = as_array(a), as_array(b)
     if x.ndim < 3 or y.ndim < 3 or x.shape[:-2] != y.shape[:-2]:
-        raise MXNetValueError(f"batch_dot: expected (batch, m, k) and (batch, k, n), got {x.shape} and {y.shape}")
+        raise MXNetValueError(
+            f"batch_dot: expected (batch, m, k) and (batch, k, n), got {x.shape} and {y.shape}"
+        )
     return _MATMUL(x.swapaxes(-1, -2) if transpose_a else x, y.swapaxes(-1, -2) if transpose_b else y)
 
 
@@ -183,8 +192,12 @@ def matrix_power(a: Any, n: int) -> ndarray:
         raise MXNetLinAlgError("Last 2 dimensions of the array must be square")
     n = operator.index(n)
     if n < 0:
-        raise MXNetValueError("matrix_power: negative powers need an inverse, which has not arrived in mxnp yet")
-    result = _core.array(onp.broadcast_to(onp.eye(x.shape[-1]), x.shape), x.dtype, x.device) if n == 0 else None
+        raise MXNetValueError(
+            "matrix_power: negative powers need an inverse, which has not arrived in mxnp yet"
+        )
+    result = (
+        _core.array(onp.broadcast_to(onp.eye(x.shape[-1]), x.shape), x.dtype, x.device) if n == 0 else None
+    )
     square = x
     while n:
         if n & 1:
@@ -210,7 +223,7 @@ def multi_dot(arrays: Any, *, out: ndarray | None = None) -> ndarray:
     return deliver(result, out)
 
 
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2) -> ndarray:
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> ndarray:
     """The norm of the vectors along `axis` (None: of all elements): (sum |x|**ord)**(1/ord). Its gradient at 0 is 0.
 
     >>> np.linalg.vector_norm(np.array([3, 4]))
@@ -219,7 +232,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
     a = as_array(x)
     if a.dtype.kind in "iub":
         a = a.astype(_core.default_float())
-    size = op("absolute")(a)
+    size = _ABSOLUTE(a)
     if ord == onp.inf:
         return size.max(axis, None, keepdims)
     if ord == -onp.inf:
@@ -232,8 +245,8 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
         total = (size * size).sum(axis, None, None, keepdims)
         # The root's slope at 0 is infinite: 0 goes round it, so that its gradient is 0.
         empty = total == 0
-        root = op("sqrt")(op("where")(empty, 1, total))
-        return op("where")(empty, 0, root)
+        root = _SQRT(_WHERE(empty, 1, total))
+        return _WHERE(empty, 0, root)
     if isinstance(ord, str):
         raise MXNetValueError(f"Invalid norm order '{ord}' for vectors")
     return (size**ord).sum(axis, None, None, keepdims) ** (1.0 / ord)
@@ -251,24 +264,25 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro", axis: An
         return vector_norm(a, axis=(row, column), keepdims=keepdims)
     if ord in (1, -1, onp.inf, -onp.inf):
         inner_axis, other = (row, column) if abs(ord) == 1 else (column, row)
-        sums = op("absolute")(a).sum(inner_axis, None, None, True)
+        sums = _ABSOLUTE(a).sum(inner_axis, None, None, True)
         result = sums.max(other, None, True) if ord > 0 else sums.min(other, None, True)
         return result if keepdims else result.squeeze((row, column))
     if ord in (2, -2, "nuc"):
-        raise MXNetValueError(f"matrix_norm: order {ord!r} needs singular values, which have not arrived in mxnp yet")
+        raise MXNetValueError(
+            f"matrix_norm: order {ord!r} needs singular values, which have not arrived in mxnp yet"
+        )
     raise MXNetValueError("Invalid norm order for matrices.")
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> ndarray:
-    """The norm of vectors (one axis, or all elements) or matrices (two axes); by default the root of the sum of squares.
+    """The norm of vectors (one axis, or all elements) or matrices (two axes); by default the root of a sum of squares.
 
     >>> np.linalg.norm(np.array([[3, 4], [6, 8]]), axis=1)
     array([ 5., 10.])
     """
     a = as_array(x)
     if axis is None and (ord is None or (ord in ("f", "fro") and a.ndim == 2) or (ord == 2 and a.ndim == 1)):
-        result = vector_norm(a, keepdims=keepdims)
-        return result
+        return vector_norm(a, keepdims=keepdims)
     axes = normalize_axes(axis, a.ndim)
     if len(axes) == 1:
         return vector_norm(a, axis=axes[0], keepdims=keepdims, ord=2 if ord is None else ord)

@@ -12,13 +12,36 @@ from mxnp.error import MXNetTypeError, MXNetValueError
 
 from ._table import as_array, normalize_axis, op, ufunc
 
-relu = ufunc("relu", "x where it is positive, else 0.", ">>> npx.relu(np.array([-1, 2]))\narray([0., 2.])", signature="(data, out=None)")
-sigmoid = ufunc("sigmoid", "1 / (1 + exp(-x)).", ">>> npx.sigmoid(np.array([0]))\narray([0.5])", signature="(data, out=None)")
-softrelu = ufunc("softplus", "log(1 + exp(x)), without overflow.", ">>> npx.softrelu(np.array([0]))\narray([0.6931472])", signature="(data, out=None)")
-gelu = ufunc("gelu", "x times the standard normal distribution function of x.", ">>> npx.gelu(np.array([0]))\narray([0.])", signature="(data, out=None)")
-silu = ufunc("silu", "x sigmoid(x).", ">>> npx.silu(np.array([0]))\narray([0.])", signature="(data, out=None)")
+relu = ufunc(
+    "relu",
+    "x where it is positive, else 0.",
+    ">>> npx.relu(np.array([-1, 2]))\narray([0., 2.])",
+    signature="(data, out=None)",
+)
+sigmoid = ufunc(
+    "sigmoid",
+    "1 / (1 + exp(-x)).",
+    ">>> npx.sigmoid(np.array([0]))\narray([0.5])",
+    signature="(data, out=None)",
+)
+softrelu = ufunc(
+    "softplus",
+    "log(1 + exp(x)), without overflow.",
+    ">>> npx.softrelu(np.array([0]))\narray([0.6931472])",
+    signature="(data, out=None)",
+)
+gelu = ufunc(
+    "gelu",
+    "x times the standard normal distribution function of x.",
+    ">>> npx.gelu(np.array([0]))\narray([0.])",
+    signature="(data, out=None)",
+)
+silu = ufunc(
+    "silu", "x sigmoid(x).", ">>> npx.silu(np.array([0]))\narray([0.])", signature="(data, out=None)"
+)
 _SOFTMAX, _LOG_SOFTMAX, _LEAKY_RELU = op("softmax"), op("log_softmax"), op("leaky_relu")
 _ABS, _TANH, _WHERE = op("absolute"), op("tanh"), op("where")
+_UNIFORM = op("uniform")
 # Klambauer et al. 2017: the fixed point of mean 0 and variance 1.
 SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
 
@@ -63,7 +86,7 @@ def hard_sigmoid(data: Any, alpha: float = 0.2, beta: float = 0.5) -> ndarray:
     return clip(as_array(data) * alpha + beta, 0, 1)
 
 
-_ACTIVATIONS = {
+_ACTIVATIONS: dict[str, Any] = {
     "relu": relu,
     "sigmoid": sigmoid,
     "tanh": _TANH,
@@ -125,7 +148,9 @@ def _prelu(x: ndarray, gamma: ndarray) -> ndarray:
 def _rrelu(x: ndarray, low: float, high: float) -> ndarray:
     slope: Any = (low + high) / 2
     if _core.is_training():
-        slope = op("uniform")(low, high, size=x.shape, dtype=x.dtype if x.dtype.kind != "i" else None, device=x.device)
+        slope = _UNIFORM(
+            low, high, size=x.shape, dtype=x.dtype if x.dtype.kind != "i" else None, device=x.device
+        )
     return _WHERE(x > 0, x, slope * x)
 
 
@@ -198,7 +223,9 @@ def softmin(data: Any, axis: int = -1, temperature: float | None = None, dtype: 
     return softmax(-as_array(data), None, axis, temperature, False, dtype)
 
 
-def masked_softmax(data: Any, mask: Any, axis: int = -1, temperature: float | None = 1.0, normalize: bool = True) -> ndarray:
+def masked_softmax(
+    data: Any, mask: Any, axis: int = -1, temperature: float | None = 1.0, normalize: bool = True
+) -> ndarray:
     """`softmax` over the places where `mask` holds; 0 elsewhere, and everywhere in a line without any.
 
     >>> npx.masked_softmax(np.array([0, 9, 0]), np.array([True, False, True]))

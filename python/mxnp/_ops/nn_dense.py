@@ -39,7 +39,12 @@ def fully_connected(
 
 
 def dropout(
-    data: Any, p: float = 0.5, mode: str = "training", axes: Any = None, cudnn_off: bool = False, **kwargs: Any
+    data: Any,
+    p: float = 0.5,
+    mode: str = "training",
+    axes: Any = None,
+    cudnn_off: bool = False,
+    **kwargs: Any,
 ) -> ndarray:
     """In training mode (or with mode='always') elements become 0 with probability `p`, the others are divided by 1 - p.
 

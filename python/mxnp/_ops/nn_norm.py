@@ -118,7 +118,7 @@ def instance_norm(data: Any, gamma: Any, beta: Any, eps: float = 1e-3) -> ndarra
 
 
 def l2_normalization(data: Any, eps: float = 1e-10, mode: str = "instance") -> ndarray:
-    """`data` divided by the root of its sum of squares, by 'instance' (all axes but 0), 'channel' (1) or 'spatial' (2, ...).
+    """`data` over the root of its sum of squares, by 'instance' (all axes but 0), 'channel' (1) or 'spatial' (2, ...).
 
     >>> npx.l2_normalization(np.array([[3, 4]]))
     array([[0.6, 0.8]])

@@ -13,9 +13,8 @@ from mxnp.error import MXNetValueError
 from . import join, linalg
 from ._table import as_array, normalize_axes, normalize_axis
 from .index import argwhere
-from .shape import broadcast_to
+from .shape import broadcast_to, reshape_to
 from .shape import npx_reshape as reshape
-from .shape import reshape_to
 
 # The builtin, whose name belongs to MXNet's function here.
 _Slice = type(onp.s_[:])
@@ -37,9 +36,14 @@ __all__ = [
 
 
 def arange_like(
-    data: Any, start: float = 0.0, step: float = 1.0, repeat: int = 1, ctx: Any = None, axis: int | None = None
+    data: Any,
+    start: float = 0.0,
+    step: float = 1.0,
+    repeat: int = 1,
+    ctx: Any = None,
+    axis: int | None = None,
 ) -> ndarray:
-    """The numbers start, start + step, ... each `repeat` times: as many as `data` has elements, in its shape, or as its `axis` is long.
+    """The numbers start, start + step, ..., each `repeat` times, in the shape of `data`, or as long as its `axis`.
 
     >>> npx.arange_like(np.ones((2, 3)), axis=1)
     array([0., 1., 2.])
@@ -69,7 +73,12 @@ def broadcast_like(lhs: Any, rhs: Any, lhs_axes: Any = None, rhs_axes: Any = Non
 
 
 def reshape_like(
-    lhs: Any, rhs: Any, lhs_begin: int | None = None, lhs_end: int | None = None, rhs_begin: int | None = None, rhs_end: int | None = None
+    lhs: Any,
+    rhs: Any,
+    lhs_begin: int | None = None,
+    lhs_end: int | None = None,
+    rhs_begin: int | None = None,
+    rhs_end: int | None = None,
 ) -> ndarray:
     """`lhs` with its axes from `lhs_begin` to `lhs_end` in the shape of those of `rhs` (None: all axes).
 
@@ -92,7 +101,7 @@ def slice(data: Any, begin: Any, end: Any, step: Any = None) -> ndarray:
     >>> npx.slice(np.ones((3, 4)), begin=(0, 1), end=(2, None)).shape
     (2, 3)
     """
-    steps = (None,) * len(begin) if not step else step
+    steps = step if step else (None,) * len(begin)
     return as_array(data)[tuple(_Slice(*item) for item in zip(begin, end, steps, strict=True))]
 
 
@@ -106,7 +115,9 @@ def slice_like(data: Any, shape_like: Any, axes: Any = None) -> ndarray:
     chosen = range(min(x.ndim, y.ndim)) if not axes and axes != 0 else normalize_axes(axes, x.ndim)
     for i in chosen:
         if y.shape[i] > x.shape[i]:
-            raise MXNetValueError(f"slice_like: axis {i} of shape {x.shape} is shorter than that of {y.shape}")
+            raise MXNetValueError(
+                f"slice_like: axis {i} of shape {x.shape} is shorter than that of {y.shape}"
+            )
     return x[tuple(_Slice(y.shape[i] if i in chosen else None) for i in range(x.ndim))]
 
 
@@ -137,16 +148,18 @@ def nonzero(a: Any) -> ndarray:
     return argwhere(a)
 
 
-def norm(
-    data: Any, ord: Any = 2, axis: Any = None, out_dtype: Any = None, keepdims: bool = False
-) -> ndarray:
+def norm(data: Any, ord: Any = 2, axis: Any = None, out_dtype: Any = None, keepdims: bool = False) -> ndarray:
     """The norm along `axis` (None: of all elements, as one element along one axis).
 
     >>> npx.norm(np.array([3, 4]))
     array([5.])
     """
     x = as_array(data) if out_dtype is None else as_array(data).astype(out_dtype)
-    result = linalg.norm(x, ord if axis is not None else None, axis, keepdims) if ord == 2 else linalg.norm(x, ord, axis, keepdims)
+    result = (
+        linalg.norm(x, ord if axis is not None else None, axis, keepdims)
+        if ord == 2
+        else linalg.norm(x, ord, axis, keepdims)
+    )
     return result.reshape(1) if axis is None and not keepdims else result
 
 
@@ -160,7 +173,11 @@ def pad(data: Any, mode: str = "constant", pad_width: Any = None, constant_value
     if pad_width is None or len(pad_width) != 2 * x.ndim:
         raise MXNetValueError(f"pad: pad_width must have {2 * x.ndim} numbers, got {pad_width!r}")
     pairs = [tuple(pad_width[2 * i : 2 * i + 2]) for i in range(x.ndim)]
-    return join.pad(x, pairs, mode, constant_values=constant_value) if mode == "constant" else join.pad(x, pairs, mode)
+    return (
+        join.pad(x, pairs, mode, constant_values=constant_value)
+        if mode == "constant"
+        else join.pad(x, pairs, mode)
+    )
 
 
 def from_numpy(ndarray: Any, zero_copy: bool = True) -> Any:

@@ -15,6 +15,9 @@ from ._table import as_array, deliver, op, shape_of
 
 _UNIFORM, _NORMAL, _EXPONENTIAL = op("uniform"), op("normal"), op("exponential")
 _BERNOULLI, _RANDINT, _PERMUTATION = op("bernoulli"), op("randint"), op("permutation")
+_SIGMOID, _LOG, _LOG1P, _EXP = op("sigmoid"), op("log"), op("log1p"), op("exp")
+_SQRT, _EXPM1, _TAKE, _SEARCHSORTED = op("sqrt"), op("expm1"), op("take"), op("searchsorted")
+_ARGSORT, _TAKE_ALONG_AXIS = op("argsort"), op("take_along_axis")
 
 
 def _draw(
@@ -107,7 +110,13 @@ def exponential(
 
 
 def bernoulli(
-    prob: Any = None, logit: Any = None, size: Any = None, dtype: Any = None, device: Any = None, *, ctx: Any = None
+    prob: Any = None,
+    logit: Any = None,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    *,
+    ctx: Any = None,
 ) -> ndarray:
     """1 with probability `prob` (or the sigmoid of `logit`), else 0; float32 by default.
 
@@ -117,7 +126,11 @@ def bernoulli(
     if (prob is None) == (logit is None):
         raise MXNetValueError("bernoulli: pass one of prob and logit")
     if prob is None:
-        prob = op("sigmoid")(logit) if isinstance(logit, ndarray) else 1 / (1 + onp.exp(-onp.asarray(logit, "float64")))
+        prob = (
+            _SIGMOID(logit)
+            if isinstance(logit, ndarray)
+            else 1 / (1 + onp.exp(-onp.asarray(logit, "float64")))
+        )
         prob = prob if isinstance(prob, ndarray) or prob.ndim else float(prob)
     return _draw(_BERNOULLI, (prob,), size, dtype, device, ctx)
 
@@ -181,7 +194,9 @@ def standard_normal(size: Any = None, dtype: Any = None, device: Any = None) -> 
     return normal(0.0, 1.0, size, dtype, device)
 
 
-def normal_n(loc: Any = 0.0, scale: Any = 1.0, batch_shape: Any = None, dtype: Any = None, device: Any = None) -> ndarray:
+def normal_n(
+    loc: Any = 0.0, scale: Any = 1.0, batch_shape: Any = None, dtype: Any = None, device: Any = None
+) -> ndarray:
     """Numbers of the normal distribution, `batch_shape` of them for each pair of parameters.
 
     >>> npx.random.normal_n(np.zeros(3), 1.0, batch_shape=(2,)).shape
@@ -190,7 +205,9 @@ def normal_n(loc: Any = 0.0, scale: Any = 1.0, batch_shape: Any = None, dtype: A
     return normal(loc, scale, _batched(batch_shape, loc, scale), dtype, device)
 
 
-def uniform_n(low: Any = 0.0, high: Any = 1.0, batch_shape: Any = None, dtype: Any = None, device: Any = None) -> ndarray:
+def uniform_n(
+    low: Any = 0.0, high: Any = 1.0, batch_shape: Any = None, dtype: Any = None, device: Any = None
+) -> ndarray:
     """Numbers of the uniform distribution, `batch_shape` of them for each pair of parameters.
 
     >>> npx.random.uniform_n(np.zeros(3), 1.0, batch_shape=(2,)).shape
@@ -218,11 +235,18 @@ def _inverted(formula: Any, params: tuple, size: Any, dtype: Any, device: Any, o
 
 
 def _log(x: Any) -> ndarray:
-    return op("log")(x)
+    return _LOG(x)
 
 
 def gumbel(
-    loc: Any = 0.0, scale: Any = 1.0, size: Any = None, device: Any = None, out: Any = None, *, dtype: Any = None, ctx: Any = None
+    loc: Any = 0.0,
+    scale: Any = 1.0,
+    size: Any = None,
+    device: Any = None,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    ctx: Any = None,
 ) -> ndarray:
     """Numbers of the Gumbel distribution.
 
@@ -230,12 +254,25 @@ def gumbel(
     (3,)
     """
     return _inverted(
-        lambda u, m, s: m - s * _log(-op("log1p")(-u) + onp.finfo("float32").tiny), (loc, scale), size, dtype, device, out, ctx
+        lambda u, m, s: m - s * _log(-_LOG1P(-u) + onp.finfo("float32").tiny),
+        (loc, scale),
+        size,
+        dtype,
+        device,
+        out,
+        ctx,
     )
 
 
 def logistic(
-    loc: Any = 0.0, scale: Any = 1.0, size: Any = None, device: Any = None, out: Any = None, *, dtype: Any = None, ctx: Any = None
+    loc: Any = 0.0,
+    scale: Any = 1.0,
+    size: Any = None,
+    device: Any = None,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    ctx: Any = None,
 ) -> ndarray:
     """Numbers of the logistic distribution.
 
@@ -243,12 +280,25 @@ def logistic(
     (3,)
     """
     return _inverted(
-        lambda u, m, s: m + s * (_log(u + onp.finfo("float32").tiny) - op("log1p")(-u)), (loc, scale), size, dtype, device, out, ctx
+        lambda u, m, s: m + s * (_log(u + onp.finfo("float32").tiny) - _LOG1P(-u)),
+        (loc, scale),
+        size,
+        dtype,
+        device,
+        out,
+        ctx,
     )
 
 
 def laplace(
-    loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: Any = None, device: Any = None, out: Any = None, *, ctx: Any = None
+    loc: Any = 0.0,
+    scale: Any = 1.0,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    out: Any = None,
+    *,
+    ctx: Any = None,
 ) -> ndarray:
     """Numbers of the Laplace distribution: the difference of two exponential ones.
 
@@ -263,46 +313,67 @@ def laplace(
 
 
 def lognormal(
-    mean: Any = 0.0, sigma: Any = 1.0, size: Any = None, dtype: Any = None, device: Any = None, out: Any = None, *, ctx: Any = None
+    mean: Any = 0.0,
+    sigma: Any = 1.0,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    out: Any = None,
+    *,
+    ctx: Any = None,
 ) -> ndarray:
     """Numbers whose logarithm has the normal distribution.
 
     >>> np.random.lognormal(size=3).shape
     (3,)
     """
-    return deliver(op("exp")(normal(mean, sigma, out.shape if out is not None else size, dtype, device, ctx=ctx)), out)
+    return deliver(
+        _EXP(normal(mean, sigma, out.shape if out is not None else size, dtype, device, ctx=ctx)), out
+    )
 
 
 def rayleigh(
-    scale: Any = 1.0, size: Any = None, device: Any = None, out: Any = None, *, dtype: Any = None, ctx: Any = None
+    scale: Any = 1.0,
+    size: Any = None,
+    device: Any = None,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    ctx: Any = None,
 ) -> ndarray:
     """Numbers of the Rayleigh distribution.
 
     >>> np.random.rayleigh(size=3).shape
     (3,)
     """
-    return _inverted(lambda u, s: s * op("sqrt")(-2.0 * op("log1p")(-u)), (scale,), size, dtype, device, out, ctx)
+    return _inverted(lambda u, s: s * _SQRT(-2.0 * _LOG1P(-u)), (scale,), size, dtype, device, out, ctx)
 
 
-def weibull(a: Any, size: Any = None, device: Any = None, out: Any = None, *, dtype: Any = None, ctx: Any = None) -> ndarray:
+def weibull(
+    a: Any, size: Any = None, device: Any = None, out: Any = None, *, dtype: Any = None, ctx: Any = None
+) -> ndarray:
     """Numbers of the Weibull distribution of shape `a`.
 
     >>> np.random.weibull(2.0, size=3).shape
     (3,)
     """
-    return _inverted(lambda u, k: (-op("log1p")(-u)) ** (1.0 / k), (a,), size, dtype, device, out, ctx)
+    return _inverted(lambda u, k: (-_LOG1P(-u)) ** (1.0 / k), (a,), size, dtype, device, out, ctx)
 
 
-def pareto(a: Any, size: Any = None, device: Any = None, out: Any = None, *, dtype: Any = None, ctx: Any = None) -> ndarray:
+def pareto(
+    a: Any, size: Any = None, device: Any = None, out: Any = None, *, dtype: Any = None, ctx: Any = None
+) -> ndarray:
     """Numbers of the Pareto (Lomax) distribution of shape `a`.
 
     >>> np.random.pareto(2.0, size=3).shape
     (3,)
     """
-    return _inverted(lambda u, k: op("expm1")(-op("log1p")(-u) / k), (a,), size, dtype, device, out, ctx)
+    return _inverted(lambda u, k: _EXPM1(-_LOG1P(-u) / k), (a,), size, dtype, device, out, ctx)
 
 
-def power(a: Any, size: Any = None, device: Any = None, out: Any = None, *, dtype: Any = None, ctx: Any = None) -> ndarray:
+def power(
+    a: Any, size: Any = None, device: Any = None, out: Any = None, *, dtype: Any = None, ctx: Any = None
+) -> ndarray:
     """Numbers of [0, 1) whose density grows as x**(a - 1).
 
     >>> np.random.power(2.0, size=3).shape
@@ -328,10 +399,10 @@ def permutation(x: Any, *, device: Any = None, ctx: Any = None) -> ndarray:
     array = as_array(x)
     if array.ndim == 0:
         return permutation(int(array), device=array.device)
-    return op("take")(array, _PERMUTATION(n=array.shape[0], device=array.device), axis=0)
+    return _TAKE(array, _PERMUTATION(n=array.shape[0], device=array.device), axis=0)
 
 
-def shuffle(x: ndarray) -> None:
+def shuffle(x: Any) -> None:
     """Puts the entries of `x` along its first axis into random order, in place.
 
     >>> x = np.arange(3); np.random.shuffle(x); np.sort(x)
@@ -375,7 +446,7 @@ def choice(
         index = _PERMUTATION(n=count, device=place)[:total].reshape(shape)
     else:
         index = _weighted(_probabilities(p, count), total, replace, place).reshape(shape)
-    return deliver(index if array is None else op("take")(array, index, axis=0), out)
+    return deliver(index if array is None else _TAKE(array, index, axis=0), out)
 
 
 def _population(a: Any) -> tuple[int, ndarray | None]:
@@ -406,14 +477,14 @@ def _weighted(weights: onp.ndarray, total: int, replace: bool, device: Any) -> n
     """Indices drawn with probabilities `weights`."""
     if replace:
         edges = _core.array(onp.cumsum(weights)[:-1], "float64", device)
-        return op("searchsorted")(edges, uniform(0.0, 1.0, (total,), "float64", device), side="right")
+        return _SEARCHSORTED(edges, uniform(0.0, 1.0, (total,), "float64", device), side="right")
     if (weights > 0).sum() < total:
         raise MXNetValueError("Fewer non-zero entries in p than size")
     # The smallest of independent exponential times with these rates (Efraimidis and Spirakis 2006).
     with onp.errstate(divide="ignore"):
         scale = _core.array(1 / weights, "float64", device)
     times = exponential(1.0, (len(weights),), device, dtype="float64") * scale
-    return op("argsort")(times, axis=0)[:total]
+    return _ARGSORT(times, axis=0)[:total]
 
 
 def multinomial(n: int, pvals: Any, size: Any = None, **kwargs: Any) -> ndarray:
@@ -426,7 +497,9 @@ def multinomial(n: int, pvals: Any, size: Any = None, **kwargs: Any) -> ndarray:
     if weights.ndim != 1:
         raise MXNetValueError("multinomial: pvals must have one dimension")
     if not (weights >= 0).all() or weights[:-1].sum() > 1 + 1e-6:
-        raise MXNetValueError("sum(pvals[:-1]) > 1.0" if (weights >= 0).all() else "pvals < 0, pvals > 1 or pvals contains NaNs")
+        raise MXNetValueError(
+            "sum(pvals[:-1]) > 1.0" if (weights >= 0).all() else "pvals < 0, pvals > 1 or pvals contains NaNs"
+        )
     weights[-1] = max(0.0, 1.0 - weights[:-1].sum())
     shape = () if size is None else shape_of(size)
     drawn = _weighted(weights, n * math.prod(shape), True, None).reshape((math.prod(shape), n))
@@ -451,5 +524,5 @@ def categorical(data: Any, size: Any = None, get_prob: bool = False, dtype: Any 
     result = found.astype(dtype).reshape(p.shape[:-1] + shape)
     if not get_prob:
         return result
-    chosen = op("take_along_axis")(p, found, axis=p.ndim - 1)
+    chosen = _TAKE_ALONG_AXIS(p, found, axis=p.ndim - 1)
     return result, _log(chosen).reshape(result.shape)

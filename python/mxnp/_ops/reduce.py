@@ -11,13 +11,14 @@ from mxnp._core import ndarray
 from mxnp.error import MXNetTypeError, MXNetValueError, MXNetZeroDivisionError
 
 from ._table import Axis, as_array, deliver, normalize_axes, op
-from .arith import maximum, minimum, multiply
 from .arith import add as _add
+from .arith import maximum, minimum, multiply
 
 _SUM, _PROD, _MAX, _MIN = op("sum"), op("prod"), op("max"), op("min")
 _MEAN, _VAR, _STD = op("mean"), op("var"), op("std")
 _ARGMAX, _ARGMIN, _ANY, _ALL = op("argmax"), op("argmin"), op("any"), op("all")
 _WHERE, _COUNT = op("where"), op("count_nonzero")
+_FULL, _SORT = op("full"), op("sort")
 
 
 def _masked(a: Any, where: Any, value: Any) -> Any:
@@ -72,7 +73,8 @@ def _extreme(name: str, a: Any, axis: Axis, out: Any, keepdims: bool, initial: A
     if where is not None and where is not True:
         if initial is None:
             raise MXNetValueError(
-                f"reduction operation '{name}' does not have an identity, so to use a where mask one has to specify 'initial'"
+                f"reduction operation '{name}' does not have an identity, "
+                "so to use a where mask one has to specify 'initial'"
             )
         a = _WHERE(where, a, initial)
     if initial is None:
@@ -81,7 +83,7 @@ def _extreme(name: str, a: Any, axis: Axis, out: Any, keepdims: bool, initial: A
     axes = normalize_axes(axis, x.ndim)
     if any_of(x.shape[i] == 0 for i in axes):
         shape = [1 if i in axes else n for i, n in enumerate(x.shape) if keepdims or i not in axes]
-        return deliver(_core.op("full")(initial, shape=shape, dtype=x.dtype, device=x.device), out)
+        return deliver(_FULL(initial, shape=shape, dtype=x.dtype, device=x.device), out)
     return deliver(pair(reduction(x, axis=axis, keepdims=keepdims), initial), out)
 
 
@@ -182,7 +184,9 @@ def mean(
     return deliver(total / _count(a, axis, keepdims, where), out)
 
 
-def _spread(root: bool, a: Any, axis: Axis, dtype: Any, out: Any, ddof: Any, keepdims: bool, where: Any) -> ndarray:
+def _spread(
+    root: bool, a: Any, axis: Axis, dtype: Any, out: Any, ddof: Any, keepdims: bool, where: Any
+) -> ndarray:
     if where is None or where is True:
         return (_STD if root else _VAR)(a, axis=axis, keepdims=keepdims, dtype=dtype, ddof=ddof, out=out)
     gap = as_array(a) - mean(a, axis, dtype, None, True, where=where)
@@ -352,9 +356,7 @@ def quantile(
         lines = lines.astype(_core.default_float())
     result = _pick_quantiles(lines, fractions, interpolation or method)
     if keepdims:
-        result = result.reshape(
-            fractions.shape + tuple(1 if i in axes else n for i, n in enumerate(x.shape))
-        )
+        result = result.reshape(fractions.shape + tuple(1 if i in axes else n for i, n in enumerate(x.shape)))
     return deliver(result, out)
 
 
@@ -374,7 +376,7 @@ def _pick_quantiles(lines: ndarray, fractions: onp.ndarray, method: str) -> ndar
     }
     if method not in share:
         raise MXNetValueError(f"{method!r} is not a valid method. Use one of: {', '.join(share)}")
-    ordered = op("sort")(lines, axis=-1)
+    ordered = _SORT(lines, axis=-1)
     below = ordered.take(low.astype("int64"), -1)
     above = ordered.take(high.astype("int64"), -1)
     weight = _core.array(share[method], lines.dtype, lines.device)
@@ -405,11 +407,17 @@ def percentile(
     shares = as_array(q).asnumpy().astype("float64")
     if not ((shares >= 0) & (shares <= 100)).all():
         raise MXNetValueError("Percentiles must be in the range [0, 100]")
-    return quantile(a, shares / 100, axis, out, overwrite_input, method, keepdims, interpolation=interpolation)
+    return quantile(
+        a, shares / 100, axis, out, overwrite_input, method, keepdims, interpolation=interpolation
+    )
 
 
 def median(
-    a: Any, axis: Axis = None, out: ndarray | None = None, overwrite_input: bool = False, keepdims: bool = False
+    a: Any,
+    axis: Axis = None,
+    out: ndarray | None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
 ) -> ndarray:
     """The middle element over `axis`, or the mean of the two in the middle; NaN where there is one.
 

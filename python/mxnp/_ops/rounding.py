@@ -8,11 +8,17 @@ from mxnp._core import ndarray
 
 from ._table import as_array, deliver, ufunc
 
-floor = ufunc("floor", "The greatest integer not above x.", ">>> np.floor(np.array([-1.5, 1.5]))\narray([-2.,  1.])")
-ceil = ufunc("ceil", "The least integer not below x.", ">>> np.ceil(np.array([-1.5, 1.5]))\narray([-1.,  2.])")
+floor = ufunc(
+    "floor", "The greatest integer not above x.", ">>> np.floor(np.array([-1.5, 1.5]))\narray([-2.,  1.])"
+)
+ceil = ufunc(
+    "ceil", "The least integer not below x.", ">>> np.ceil(np.array([-1.5, 1.5]))\narray([-1.,  2.])"
+)
 trunc = ufunc("trunc", "x without its fraction.", ">>> np.trunc(np.array([-1.5, 1.5]))\narray([-1.,  1.])")
 rint = ufunc(
-    "rint", "The nearest integer; halves go to the even one.", ">>> np.rint(np.array([0.5, 1.5]))\narray([0., 2.])"
+    "rint",
+    "The nearest integer; halves go to the even one.",
+    ">>> np.rint(np.array([0.5, 1.5]))\narray([0., 2.])",
 )
 fix = ufunc("fix", "x rounded toward zero, as trunc.", ">>> np.fix(np.array([-1.5, 1.5]))\narray([-1.,  1.])")
 

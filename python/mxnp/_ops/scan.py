@@ -49,7 +49,11 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         if parts[i] is not None:
             part = as_array(parts[i])
             parts[i] = part if part.ndim else part.broadcast_to(x.shape[:axis] + (1,) + x.shape[axis + 1 :])
-    x = concatenate([part for part in parts if part is not None], axis) if parts[0] is not None or parts[2] is not None else x
+    x = (
+        concatenate([part for part in parts if part is not None], axis)
+        if parts[0] is not None or parts[2] is not None
+        else x
+    )
     lead = (slice(None),) * axis
     for _ in range(n):
         later, earlier = x[(*lead, slice(1, None))], x[(*lead, slice(None, -1))]

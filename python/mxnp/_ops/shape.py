@@ -41,7 +41,9 @@ def _decode(shape: tuple[int, ...], own: tuple[int, ...], reverse: bool) -> tupl
     def take(code: int) -> int:
         nonlocal at
         if at >= len(own):
-            raise MXNetValueError(f"cannot reshape array of shape {own} into {shape}: no axis is left for {code}")
+            raise MXNetValueError(
+                f"cannot reshape array of shape {own} into {shape}: no axis is left for {code}"
+            )
         at += 1
         return own[at - 1]
 
@@ -51,7 +53,9 @@ def _decode(shape: tuple[int, ...], own: tuple[int, ...], reverse: bool) -> tupl
             out.append(take(code))
         elif code == -3:
             if take(code) != 1:
-                raise MXNetValueError(f"cannot reshape array of shape {own} into {shape}: axis {at - 1} is not of size 1")
+                raise MXNetValueError(
+                    f"cannot reshape array of shape {own} into {shape}: axis {at - 1} is not of size 1"
+                )
         elif code == -4:
             out += own[at:]
             at = len(own)
@@ -61,7 +65,9 @@ def _decode(shape: tuple[int, ...], own: tuple[int, ...], reverse: bool) -> tupl
             out += _halves(shape, own, i, take(code))
             i += 2
         elif code < -6:
-            raise MXNetValueError(f"cannot reshape array of shape {own} into {shape}: {code} is not a code (-1 to -6)")
+            raise MXNetValueError(
+                f"cannot reshape array of shape {own} into {shape}: {code} is not a code (-1 to -6)"
+            )
         else:
             out.append(code)
             at += 1
@@ -73,12 +79,16 @@ def _halves(shape: tuple[int, ...], own: tuple[int, ...], i: int, size: int) -> 
     """The two sizes after the code -6 at `i`, which split an axis of `size`."""
     parts = list(shape[i + 1 : i + 3])
     if len(parts) < 2 or parts == [-1, -1]:
-        raise MXNetValueError(f"cannot reshape array of shape {own} into {shape}: -6 takes two sizes after it")
+        raise MXNetValueError(
+            f"cannot reshape array of shape {own} into {shape}: -6 takes two sizes after it"
+        )
     for here, other in ((0, 1), (1, 0)):
         if parts[here] == -1 and parts[other] > 0:
             parts[here] = size // parts[other]
     if parts[0] * parts[1] != size:
-        raise MXNetValueError(f"cannot reshape array of shape {own} into {shape}: {parts} does not split {size}")
+        raise MXNetValueError(
+            f"cannot reshape array of shape {own} into {shape}: {parts} does not split {size}"
+        )
     return parts
 
 
@@ -112,7 +122,14 @@ def _reversed(x: ndarray) -> ndarray:
 
 
 def reshape(
-    a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: bool | None = None, out: Any = None
+    a: Any,
+    /,
+    shape: Any = None,
+    order: str = "C",
+    *,
+    newshape: Any = None,
+    copy: bool | None = None,
+    out: Any = None,
 ) -> ndarray:
     """`a` in another shape of as many elements, a view where its layout allows; one size may be -1.
 
@@ -146,7 +163,9 @@ def npx_reshape(a: Any, newshape: Any, reverse: bool = False, order: str = "C") 
     return reshape_to(as_array(a), shape_of(newshape), order, reverse)
 
 
-def _reshape_method(self: ndarray, *shape: Any, order: str = "C", reverse: bool = False, copy: Any = None) -> ndarray:
+def _reshape_method(
+    self: ndarray, *shape: Any, order: str = "C", reverse: bool = False, copy: Any = None
+) -> ndarray:
     """The array in another shape: `x.reshape(2, -1)` or `x.reshape((2, -1))`; see `np.reshape`.
 
     >>> np.arange(4).reshape(2, 2).shape

@@ -13,6 +13,7 @@ from mxnp.error import MXNetNotImplementedError
 from ._table import as_array, op
 
 _SORT, _ARGSORT, _TOPK = op("sort"), op("argsort"), op("topk")
+_CONCATENATE, _SCATTER_ADD = op("concatenate"), op("scatter_add")
 
 
 def _flat(a: Any, axis: int | None) -> tuple[ndarray, int]:
@@ -80,7 +81,9 @@ def _sort_method(
     self[...] = sort(self, axis, kind, order, descending=descending)
 
 
-def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None) -> ndarray:
+def partition(
+    a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None
+) -> ndarray:
     """`a` with the element at place `kth` where sorting puts it, lesser ones before; here: sorted.
 
     >>> np.partition(np.array([3, 1, 2]), 1)
@@ -89,7 +92,9 @@ def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect"
     return sort(a, axis)
 
 
-def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None) -> ndarray:
+def argpartition(
+    a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None
+) -> ndarray:
     """The positions that partition `a`; here: those that sort it.
 
     >>> np.argpartition(np.array([3, 1, 2]), 1)
@@ -138,7 +143,7 @@ def unique(
     x = as_array(ar)
     asked = (return_index, return_inverse, return_counts)
     if axis is not None:
-        found = onp.unique(x.asnumpy(), *asked, axis=axis, equal_nan=equal_nan)
+        found = onp.unique(x.asnumpy(), *asked, axis=axis, equal_nan=equal_nan)  # type: ignore[call-overload]
         parts = found if isinstance(found, tuple) else (found,)
         arrays = tuple(_core.array(part, None, x.device) for part in parts)
         return arrays if len(arrays) > 1 else arrays[0]
@@ -154,7 +159,7 @@ def unique(
         results.append(_inverse(starts, order, x.shape))
     if return_counts:
         ends = _core.array([flat.size], "int64", flat.device)
-        results.append(_core.op("concatenate")(starts, ends, axis=0)[1:] - starts)
+        results.append(_CONCATENATE(starts, ends, axis=0)[1:] - starts)
     return tuple(results) if len(results) > 1 else values
 
 
@@ -170,12 +175,12 @@ def _starts(ordered: ndarray, equal_nan: bool) -> ndarray:
         # NaN sorts last, so a NaN after a NaN is the same value again.
         changes = changes & (earlier == earlier)
     first = _core.array([True], "bool", ordered.device)
-    return flatnonzero(_core.op("concatenate")(first, changes, axis=0))
+    return flatnonzero(_CONCATENATE(first, changes, axis=0))
 
 
 def _inverse(starts: ndarray, order: ndarray, shape: tuple[int, ...]) -> ndarray:
     """The number of its value for each element."""
-    marks = _core.op("scatter_add")(starts * 0 + 1, starts, shape=order.shape)
+    marks = _SCATTER_ADD(starts * 0 + 1, starts, shape=order.shape)
     ranks = marks.cumsum(0) - 1
     return ranks.take(argsort(order), 0).reshape(shape)
 
@@ -249,7 +254,7 @@ def union1d(ar1: Any, ar2: Any) -> ndarray:
     >>> np.union1d(np.array([1, 2]), np.array([2, 3]))
     array([1., 2., 3.])
     """
-    return unique(_core.op("concatenate")(as_array(ar1).ravel(), as_array(ar2).ravel(), axis=0))
+    return unique(_CONCATENATE(as_array(ar1).ravel(), as_array(ar2).ravel(), axis=0))
 
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> ndarray:

@@ -17,7 +17,9 @@ tanh = ufunc("tanh", "The hyperbolic tangent.", ">>> np.tanh(np.array([0]))\narr
 arcsinh = ufunc("arcsinh", "The inverse hyperbolic sine.", ">>> np.arcsinh(np.array([0]))\narray([0.])")
 arccosh = ufunc("arccosh", "The inverse hyperbolic cosine.", ">>> np.arccosh(np.array([1]))\narray([0.])")
 arctanh = ufunc("arctanh", "The inverse hyperbolic tangent.", ">>> np.arctanh(np.array([0]))\narray([0.])")
-deg2rad = ufunc("deg2rad", "Degrees as radians.", ">>> np.deg2rad(np.array([180]))\narray([3.1415927])", op="radians")
+deg2rad = ufunc(
+    "deg2rad", "Degrees as radians.", ">>> np.deg2rad(np.array([180]))\narray([3.1415927])", op="radians"
+)
 rad2deg = ufunc("rad2deg", "Radians as degrees.", ">>> np.rad2deg(np.array([0]))\narray([0.])", op="degrees")
 degrees = ufunc("degrees", "Radians as degrees.", ">>> np.degrees(np.array([0]))\narray([0.])")
 radians = ufunc("radians", "Degrees as radians.", ">>> np.radians(np.array([180]))\narray([3.1415927])")

@@ -67,4 +67,8 @@ def min_scalar_type(a: Any) -> onp.dtype:
     >>> np.min_scalar_type(10)
     dtype('uint8')
     """
-    return a.dtype if isinstance(a, ndarray) and a.ndim else onp.min_scalar_type(a.item() if isinstance(a, ndarray) else a)
+    return (
+        a.dtype
+        if isinstance(a, ndarray) and a.ndim
+        else onp.min_scalar_type(a.item() if isinstance(a, ndarray) else a)
+    )

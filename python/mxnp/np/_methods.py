@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-
 from .._core import Device, ndarray
 from .._ops import (
     arith,
@@ -142,9 +141,39 @@ _OWN = (
 # Functions of one array that 1.x's programs call as methods: `x.exp()`.
 _UNARY = (
     [arith.absolute, arith.negative, arith.reciprocal, arith.sign, arith.square, rounding.ceil, rounding.fix]
-    + [rounding.floor, rounding.rint, rounding.trunc, exp_log.cbrt, exp_log.exp, exp_log.expm1, exp_log.log, exp_log.log1p, exp_log.log2, exp_log.log10]
-    + [exp_log.sqrt, trig.arccos, trig.arccosh, trig.arcsin, trig.arcsinh, trig.arctan, trig.arctanh, trig.cos]
-    + [trig.cosh, trig.degrees, trig.radians, trig.sin, trig.sinh, trig.tan, trig.tanh, nn_act.relu, nn_act.sigmoid]
+    + [
+        rounding.floor,
+        rounding.rint,
+        rounding.trunc,
+        exp_log.cbrt,
+        exp_log.exp,
+        exp_log.expm1,
+        exp_log.log,
+        exp_log.log1p,
+        exp_log.log2,
+        exp_log.log10,
+    ]
+    + [
+        exp_log.sqrt,
+        trig.arccos,
+        trig.arccosh,
+        trig.arcsin,
+        trig.arcsinh,
+        trig.arctan,
+        trig.arctanh,
+        trig.cos,
+    ]
+    + [
+        trig.cosh,
+        trig.degrees,
+        trig.radians,
+        trig.sin,
+        trig.sinh,
+        trig.tan,
+        trig.tanh,
+        nn_act.relu,
+        nn_act.sigmoid,
+    ]
 )
 
 
@@ -160,7 +189,20 @@ def _method(function: Any) -> Callable[..., ndarray]:
 
 
 def _attach() -> None:
-    families: tuple[Any, ...] = (arith, cast, create, index, join, linalg, nn_act, reduce, rounding, scan, shape, sort)
+    families: tuple[Any, ...] = (
+        arith,
+        cast,
+        create,
+        index,
+        join,
+        linalg,
+        nn_act,
+        reduce,
+        rounding,
+        scan,
+        shape,
+        sort,
+    )
     for family in families:
         for function in family.METHODS:
             setattr(ndarray, function.__name__, function)
@@ -170,9 +212,9 @@ def _attach() -> None:
         setattr(ndarray, function.__name__, function)
     for native in _UNARY:
         setattr(ndarray, native.__name__, _method(native))
-    ndarray.abs = ndarray.absolute  # type: ignore[attr-defined]
-    ndarray.mT = property(shape.matrix_transpose)  # type: ignore[attr-defined]
-    ndarray.stype = "default"  # type: ignore[attr-defined]
+    own = (("abs", _method(arith.absolute)), ("mT", property(shape.matrix_transpose)), ("stype", "default"))
+    for name, value in own:
+        setattr(ndarray, name, value)
 
 
 _attach()

@@ -4,8 +4,18 @@ from numpy.linalg import LinAlgError
 
 from .._missing import refuse
 from .._ops.index import diagonal, trace
-from .._ops.linalg import cross, matrix_norm, matrix_power, multi_dot, norm, outer, tensordot, vecdot, vector_norm
-from .._ops.linalg import matmul as matmul
+from .._ops.linalg import (
+    cross,
+    matmul,
+    matrix_norm,
+    matrix_power,
+    multi_dot,
+    norm,
+    outer,
+    tensordot,
+    vecdot,
+    vector_norm,
+)
 from .._ops.shape import matrix_transpose
 
 __all__ = [

@@ -35,9 +35,9 @@ from .._ops.nn_pool import pooling
 from .._ops.nn_seq import sequence_last, sequence_mask, sequence_reverse
 from .._ops.npx_shape import (
     arange_like,
-    nonzero,
     broadcast_like,
     from_numpy,
+    nonzero,
     norm,
     pad,
     reshape,

@@ -23,7 +23,7 @@ def _list(value: Any) -> tuple[list, bool]:
 
 
 def foreach(body: Callable[[Any, Any], tuple[Any, Any]], data: Any, init_states: Any) -> tuple[Any, Any]:
-    """`body(slice, states) -> (output, states)` for each slice of `data` along axis 0; the stacked outputs and last states.
+    """`body(slice, states) -> (output, states)` for each slice of `data` along axis 0; stacked outputs and last states.
 
     >>> total = lambda x, s: (x + s, x + s)
     >>> npx.foreach(total, np.array([1, 2, 3]), np.array(0))
@@ -42,7 +42,10 @@ def foreach(body: Callable[[Any, Any], tuple[Any, Any]], data: Any, init_states:
 
 
 def while_loop(
-    cond: Callable[..., Any], func: Callable[..., tuple[Any, Any]], loop_vars: Any, max_iterations: int | None = None
+    cond: Callable[..., Any],
+    func: Callable[..., tuple[Any, Any]],
+    loop_vars: Any,
+    max_iterations: int | None = None,
 ) -> tuple[Any, Any]:
     """`func(*vars) -> (outputs of a step, vars)` while `cond(*vars)` holds; the stacked outputs and last variables.
 

@@ -71,7 +71,7 @@ def check_numeric_gradient(
         numeric = _central_differences(number, points, position, eps)
         assert_almost_equal(
             numeric,
-            arrays[position].grad.asnumpy(),
+            arrays[position].grad.asnumpy(),  # type: ignore[union-attr]
             1e-2 if rtol is None else rtol,
             1e-3 if atol is None else atol,
             (f"numeric gradient of argument {name!r}", f"gradient of argument {name!r}"),

@@ -57,7 +57,7 @@ class BatchNorm(HybridBlock):
     ) -> None:
         super().__init__(**kwargs)
         self._axis = axis
-        self._options = {
+        self._options: dict[str, Any] = {
             "eps": epsilon,
             "momentum": momentum,
             "fix_gamma": not scale,
