@@ -119,7 +119,7 @@ impl Geometry {
     ///
     /// # Safety
     /// `x` is one sample (or group) with these channels; `columns` has room for all rows and positions.
-    unsafe fn to_columns<T: Real>(
+    unsafe fn lay_out<T: Real>(
         &self,
         x: *const T,
         columns: *mut T,
@@ -149,8 +149,8 @@ impl Geometry {
     /// Adds columns back to the places they came from.
     ///
     /// # Safety
-    /// As [`Geometry::to_columns`], with `x` writable.
-    unsafe fn from_columns<T: Real>(
+    /// As [`Geometry::lay_out`], with `x` writable.
+    unsafe fn add_back<T: Real>(
         &self,
         columns: *const T,
         x: *mut T,
@@ -247,7 +247,7 @@ pub fn forward<T: Real>(
                     let from = if g.is_pointwise() {
                         (input.as_ptr().add(part.start), positions, 1)
                     } else {
-                        g.to_columns(input.as_ptr(), columns, 0..g.depth(), part.clone());
+                        g.lay_out(input.as_ptr(), columns, 0..g.depth(), part.clone());
                         (columns.cast_const(), part.len(), 1)
                     };
                     product(sizes, (out, positions), (filters.as_ptr(), rows, 1), from, one, false);
@@ -294,7 +294,7 @@ pub fn data_gradient<T: Real>(g: &Geometry, gy: &[T], w: &[T], x: Shared<T>, one
                             one,
                             false,
                         );
-                        g.from_columns(columns, image, own.clone(), part);
+                        g.add_back(columns, image, own.clone(), part);
                     }
                 }
             }
@@ -332,7 +332,7 @@ pub fn weight_gradient<T: Real>(g: &Geometry, x: &[T], gy: &[T], gw: &mut [T], o
                         let part = start..positions.min(start + block);
                         // SAFETY: one unit writes its own sum, group and channels; sizes are the arrays'.
                         unsafe {
-                            g.to_columns(image.as_ptr(), columns, own.clone(), part.clone());
+                            g.lay_out(image.as_ptr(), columns, own.clone(), part.clone());
                             product(
                                 [g.width(), rows, part.len()],
                                 (target.at(place), depth * window),

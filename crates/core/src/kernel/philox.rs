@@ -2,6 +2,7 @@
 //! 2011), and how bits become numbers. Element i of draw n is a function of (seed, n, i): nothing is kept.
 //!
 //! The formulas use IEEE basic operations and square roots only, so every instruction set gives equal results.
+#![allow(clippy::needless_range_loop)] // lanes of one index are computed side by side
 
 use crate::op::Draw;
 use std::ops::Range;

@@ -1,5 +1,6 @@
 //! Walking several layouts of one shape together, in rows that are as long as the strides allow, and the
 //! rule by which a loop is cut into chunks. Moves no element itself.
+#![allow(clippy::needless_range_loop)] // operands of one index are walked side by side
 
 use crate::par::Parallel;
 use crate::shape::Shape;

@@ -41,7 +41,7 @@ fn infer_softmax(a: &InferArgs) -> Result<Inferred> {
     if !dtype.is_float() || x.dtype.is_complex() {
         return Err(Error::DType { op: a.op, dtype, expected: "softmax is of real numbers" });
     }
-    if attrs.temperature.is_some_and(|t| !(t > 0.0)) {
+    if attrs.temperature.is_some_and(|t| t <= 0.0 || t.is_nan()) {
         let text = format!("temperature must be positive, got {}", attrs.temperature.unwrap_or(0.0));
         return Err(Error::value(a.op, text));
     }
@@ -126,7 +126,7 @@ fn infer_masked(a: &InferArgs) -> Result<Inferred> {
     check_axis(a.op, attrs.axis, x.shape.len())?;
     let dtype = to_float(x.dtype, a.mode);
     refuse_complex(a.op, dtype)?;
-    if !(attrs.temperature > 0.0) {
+    if attrs.temperature <= 0.0 || attrs.temperature.is_nan() {
         return Err(Error::value(a.op, format!("temperature must be positive, got {}", attrs.temperature)));
     }
     if broadcast(a.op, &[&x.shape, &mask.shape])? != x.shape {

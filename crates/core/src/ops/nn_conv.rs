@@ -109,7 +109,7 @@ fn geometry(op: &'static str, x: &[usize], w: &[usize], steps: &Steps) -> Result
         return Err(Error::value(op, format!("num_group must be positive, got {}", steps.groups)));
     };
     let (channels, filters) = (x[1], w[0]);
-    if channels % groups != 0 || filters % groups != 0 {
+    if !channels.is_multiple_of(groups) || !filters.is_multiple_of(groups) {
         let text = format!("num_group={groups} must divide {channels} channels and {filters} filters");
         return Err(Error::value(op, text));
     }

@@ -3,13 +3,14 @@
 use crate::attrs::{Attrs, Ints};
 use crate::kernel::moves::{Shared, copy};
 use crate::kernel::philox::{Stream, unit32};
+use crate::kernel::real::Real;
 use crate::kernel::walk::{GRAIN, Walk, split};
 use crate::op::{Arity, Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
 use crate::ops::linalg::MATMUL;
 use crate::promote::{result_type, to_float};
 use crate::rules::{Rules, Sym, Vjp};
 use crate::shape::{Shape, check_axes, display, numel};
-use crate::{DType, Element, Error, Layout, Result, attrs, bf16, f16, grads};
+use crate::{Error, Layout, Result, attrs, grads, with_type};
 use smallvec::{SmallVec, smallvec};
 
 attrs! {
@@ -118,6 +119,12 @@ impl Dropout {
     fn drops(&self) -> bool {
         (self.training || self.mode == "always") && self.p > 0.0
     }
+
+    /// The shape of the mask for data of shape `x`.
+    fn mask_shape(&self, op: &'static str, x: &[usize]) -> Result<Shape> {
+        let shared = check_axes(op, Some(&self.axes), x.len())?;
+        Ok((0..x.len()).map(|i| if shared.contains(&i) { x[i].min(1) } else { x[i] }).collect())
+    }
 }
 
 fn infer_dropout(a: &InferArgs) -> Result<Inferred> {
@@ -132,38 +139,13 @@ fn infer_dropout(a: &InferArgs) -> Result<Inferred> {
     let x = &a.ins[0];
     let dtype = to_float(x.dtype, a.mode);
     crate::infer::refuse_complex(a.op, dtype)?;
-    let shared = check_axes(a.op, Some(&attrs.axes), x.shape.len())?;
-    let mask: Shape = (0..x.shape.len())
-        .map(|i| if shared.contains(&i) { x.shape[i].min(1) } else { x.shape[i] })
-        .collect();
+    let mask = attrs.mask_shape(a.op, &x.shape)?;
     let outs = smallvec![Meta::new(x.shape.clone(), dtype), Meta::new(mask, dtype)];
     Ok(Inferred { ins: smallvec![dtype], outs })
 }
 
-/// A floating type, computed with in double precision where speed does not count.
-trait Real: Element {
-    fn of(x: f64) -> Self;
-    fn times(self, other: Self) -> Self;
-}
-macro_rules! real {
-    ($($t:ty: $of:expr, $times:expr);*) => { $(impl Real for $t {
-        #[inline(always)]
-        fn of(x: f64) -> $t { $of(x) }
-        #[inline(always)]
-        fn times(self, other: $t) -> $t { $times(self, other) }
-    })* };
-}
-real!(f32: |x| x as f32, |a: f32, b: f32| a * b; f64: |x| x, |a: f64, b: f64| a * b;
-    f16: f16::from_f64, |a: f16, b: f16| f16::from_f32(a.to_f32() * b.to_f32());
-    bf16: bf16::from_f64, |a: bf16, b: bf16| bf16::from_f32(a.to_f32() * b.to_f32()));
-
 fn run_dropout(a: &KernelArgs) -> Result<()> {
-    match a.out(0).dtype {
-        DType::F16 => dropout::<f16>(a),
-        DType::BF16 => dropout::<bf16>(a),
-        DType::F64 => dropout::<f64>(a),
-        _ => dropout::<f32>(a),
-    }
+    with_type!(floats a.out(0).dtype, T => dropout::<T>(a), else {});
     Ok(())
 }
 
@@ -173,20 +155,12 @@ fn dropout<T: Real>(a: &KernelArgs) {
     if !attrs.drops() {
         copy(x, &out, a.par);
         if let Some(mask) = &a.outs[1] {
-            crate::kernel::moves::fill(mask, T::of(1.0), a.par);
+            crate::kernel::moves::fill(mask, T::narrow(1.0), a.par);
         }
         return;
     }
     let shape = &out.layout.shape;
-    let own: Shape = (0..shape.len())
-        .map(|i| {
-            if check_axes("", Some(&attrs.axes), shape.len()).is_ok_and(|s| s.contains(&i)) {
-                shape[i].min(1)
-            } else {
-                shape[i]
-            }
-        })
-        .collect();
+    let own = attrs.mask_shape(a.op, shape).unwrap_or_default();
     let mut memory: Vec<T> = Vec::new();
     let count = numel(&own);
     let mask = match &a.outs[1] {
@@ -197,7 +171,7 @@ fn dropout<T: Real>(a: &KernelArgs) {
         }
     };
     let keep = 1.0 - attrs.p;
-    let scale = if keep > 0.0 { T::of(1.0 / keep) } else { T::default() };
+    let scale = if keep > 0.0 { T::narrow(1.0 / keep) } else { T::default() };
     let stream = Stream::new(a.draw);
     split(a.par, count, GRAIN, |range| {
         stream.words(range, |i, word| {
@@ -213,7 +187,9 @@ fn dropout<T: Real>(a: &KernelArgs) {
     walk.run(a.par, GRAIN, |[i, j, o], n| {
         for k in 0..n as isize {
             // SAFETY: offsets come from the layouts; chunks write disjoint elements.
-            unsafe { *to.at(o + k * d) = (*from.at(i + k * s)).times(*mask.at(j + k * t)) };
+            unsafe {
+                *to.at(o + k * d) = T::narrow((*from.at(i + k * s)).wide() * (*mask.at(j + k * t)).wide())
+            };
         }
     });
 }

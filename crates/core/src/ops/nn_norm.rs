@@ -225,7 +225,7 @@ fn group_form(op: &'static str, attrs: &Attrs, x: &[usize]) -> Result<Form> {
     let GroupNorm { num_groups, eps } = attrs.get::<GroupNorm>();
     let (affine, params) = channel_shapes(op, x, 2)?;
     let groups = usize::try_from(*num_groups).unwrap_or(0);
-    if groups == 0 || x[1] % groups != 0 {
+    if groups == 0 || !x[1].is_multiple_of(groups) {
         return Err(Error::value(op, format!("num_groups={num_groups} must divide {} channels", x[1])));
     }
     let mut work: Shape = smallvec![x[0], groups, x[1] / groups];

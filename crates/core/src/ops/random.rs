@@ -5,6 +5,7 @@
 use crate::error::ErrorKind;
 use crate::kernel::moves::Shared;
 use crate::kernel::philox::{Stream, minus_ln, normal_pair, open32, open64, unit32, unit64};
+use crate::kernel::real::Real;
 use crate::kernel::sort::stable;
 use crate::kernel::walk::{GRAIN, Walk, split};
 use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
@@ -59,70 +60,42 @@ fn float_sample(a: &InferArgs) -> Result<Inferred> {
     sample(a, dtype, DType::F64)
 }
 
-/// A floating type that draws are rounded to.
-trait Rounded: Element {
+/// A floating type of draws.
+trait Drawn: Real {
     /// Whether draws use 64 bits an element.
     const LONG: bool = false;
-    fn round(x: f64) -> Self;
-    fn widen(self) -> f64;
-    /// The next value below a positive or negative number.
+    /// The next value below.
     fn down(self) -> Self;
 }
 
-/// The next value below, by the bits of a half type.
-fn bits_down(bits: u16) -> u16 {
-    if bits == 0 {
-        0x8001
-    } else if bits & 0x8000 == 0 {
-        bits - 1
-    } else {
-        bits + 1
-    }
-}
-
-impl Rounded for f64 {
+impl Drawn for f64 {
     const LONG: bool = true;
-    fn round(x: f64) -> f64 {
-        x
-    }
-    fn widen(self) -> f64 {
-        self
-    }
     fn down(self) -> f64 {
         self.next_down()
     }
 }
-impl Rounded for f32 {
-    fn round(x: f64) -> f32 {
-        x as f32
-    }
-    fn widen(self) -> f64 {
-        f64::from(self)
-    }
+impl Drawn for f32 {
     fn down(self) -> f32 {
         self.next_down()
     }
 }
-impl Rounded for f16 {
-    fn round(x: f64) -> f16 {
-        f16::from_f64(x)
-    }
-    fn widen(self) -> f64 {
-        self.to_f64()
-    }
+impl Drawn for f16 {
     fn down(self) -> f16 {
         f16::from_bits(bits_down(self.to_bits()))
     }
 }
-impl Rounded for bf16 {
-    fn round(x: f64) -> bf16 {
-        bf16::from_f64(x)
-    }
-    fn widen(self) -> f64 {
-        self.to_f64()
-    }
+impl Drawn for bf16 {
     fn down(self) -> bf16 {
         bf16::from_bits(bits_down(self.to_bits()))
+    }
+}
+
+/// The next value below, by the bits of a half type.
+fn bits_down(bits: u16) -> u16 {
+    match bits {
+        0 => 0x8001,
+        _ if bits & 0x8000 == 0 => bits - 1,
+        _ => bits + 1,
     }
 }
 
@@ -173,7 +146,7 @@ macro_rules! by_float {
 }
 
 fn run_uniform(a: &KernelArgs) -> Result<()> {
-    fn unit<T: Rounded>(stream: &Stream, range: Range<usize>, out: &mut [f64]) {
+    fn unit<T: Drawn>(stream: &Stream, range: Range<usize>, out: &mut [f64]) {
         let first = range.start;
         if T::LONG {
             stream.long_words(range, |i, word| out[i - first] = unit64(word));
@@ -182,9 +155,9 @@ fn run_uniform(a: &KernelArgs) -> Result<()> {
         }
     }
     by_float!(a, T => draw::<T, f64, f64>(a, unit::<T>, |_, u, low, high| {
-        let x = <T as Rounded>::round(low + (high - low) * u);
+        let x = <T as Real>::narrow(low + (high - low) * u);
         // Rounding may reach the upper end, which the interval leaves out.
-        if x.widen() >= high && low < high { x.down() } else { x }
+        if x.wide() >= high && low < high { x.down() } else { x }
     }));
     Ok(())
 }
@@ -203,7 +176,7 @@ pub static UNIFORM: Op = Op {
 };
 
 fn run_normal(a: &KernelArgs) -> Result<()> {
-    fn pairs<T: Rounded>(stream: &Stream, range: Range<usize>, out: &mut [f64]) {
+    fn pairs<T: Drawn>(stream: &Stream, range: Range<usize>, out: &mut [f64]) {
         let (first, end) = (range.start, range.end);
         // Elements 2i and 2i + 1 share their bits.
         let whole = first - first % 2..end + end % 2;
@@ -230,7 +203,7 @@ fn run_normal(a: &KernelArgs) -> Result<()> {
             });
         }
     }
-    by_float!(a, T => draw::<T, f64, f64>(a, pairs::<T>, |_, x, loc, scale| <T as Rounded>::round(loc + scale * x)));
+    by_float!(a, T => draw::<T, f64, f64>(a, pairs::<T>, |_, x, loc, scale| <T as Real>::narrow(loc + scale * x)));
     Ok(())
 }
 
@@ -256,7 +229,7 @@ pub static NORMAL: Op = Op {
 };
 
 fn run_exponential(a: &KernelArgs) -> Result<()> {
-    fn log<T: Rounded>(stream: &Stream, range: Range<usize>, out: &mut [f64]) {
+    fn log<T: Drawn>(stream: &Stream, range: Range<usize>, out: &mut [f64]) {
         let first = range.start;
         if T::LONG {
             stream.long_words(range, |i, word| out[i - first] = minus_ln(open64(word)));
@@ -264,7 +237,7 @@ fn run_exponential(a: &KernelArgs) -> Result<()> {
             stream.words(range, |i, word| out[i - first] = minus_ln(open32(word)));
         }
     }
-    by_float!(a, T => draw::<T, f64, f64>(a, log::<T>, |_, x, scale, _| <T as Rounded>::round(scale * x)));
+    by_float!(a, T => draw::<T, f64, f64>(a, log::<T>, |_, x, scale, _| <T as Real>::narrow(scale * x)));
     Ok(())
 }
 
