@@ -93,17 +93,17 @@ def test_rows_give_what_the_cpu_gives(row, dtype):
             assert_close(y, expected.asnumpy(), 2 * row.loose, f"{row} ({case}) {dtype}")
 
 
+# Ops that compute in the dtype of their result.
+IN_RESULT = {"mean", "var", "std", "sum", "prod", "cumsum", "cumprod", "matmul"}
+
+
 def converted(row: Row, inputs, result):
-    """The inputs in the dtypes that `infer` gives: of the result where the op computes in it, int64 for indices."""
-    out = []
-    for i, x in enumerate(inputs):
-        if row.domain_of(i).dtype is not None:
-            out.append(x)
-        elif row.result in {"float", "sum"} or row.core_op in {"sum", "matmul"}:
-            out.append(x.astype(result.dtype))
-        else:
-            out.append(x)
-    return out
+    """The inputs in the dtypes that `infer` gives: the result's where the op computes in it, int64 for indices."""
+    if row.core_op == "one_hot":
+        return [x.astype("int64") for x in inputs]
+    if row.core_op not in IN_RESULT and row.result != "float":
+        return inputs
+    return [x.astype(result.dtype) if row.domain_of(i).dtype is None else x for i, x in enumerate(inputs)]
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from specs.drive import (
     rows_and_dtypes,
     same_bits,
 )
-from specs.row import COMPLEX, FLOATS, Bad, Case, Row, public
+from specs.row import COMPLEX, FLOATS, Bad, Case, Row
 from specs.tolerance import assert_close, numpy_dtype
 
 ELEMENTWISE = rows_and_dtypes(lambda row: row.elementwise)
@@ -262,7 +262,7 @@ def test_bad_input(bad: Bad, kind):
 @pytest.mark.parametrize("row", [r for r in ROWS if r.elementwise], ids=str)
 def test_wrong_calls(row):
     """Too few and too many arrays, an unknown keyword, and things that are no arrays."""
-    f = public(np, npx, row.name)
+    f = function(row)
     count = len(row.cases[0].shapes)
     dtype = "float32" if "float32" in row.dtypes else row.dtypes[0]
     arrays = [np.ones((2,), dtype=dtype)] * count

@@ -6,6 +6,7 @@ import numpy as onp
 
 from specs.row import (
     ALL,
+    BINARY,
     FLOATS,
     INTS,
     NUMBERS,
@@ -84,10 +85,11 @@ ROWS = (
         cases=SMALL,
     ),
     binary("np.power", onp.power, FLOATS, domain=(POSITIVE, Domain(-2, 2)), loose=4),
-    binary(
+    Row(
         "np.float_power",
         onp.float_power,
         ("float64",),
+        BINARY,
         op=None,
         result="float64",
         domain=(POSITIVE, Domain(-2, 2)),
@@ -102,7 +104,7 @@ ROWS = (
             shapes((3, 4), (4,), (3, 1)),
             shapes((0, 4), (4,), ()),
         ),
-        domain=(Domain(avoid=(1.0, 2.0)), Domain(-2, -1.5), Domain(1.5, 2)),
+        domain=(Domain(avoid=(1.0, 2.0)), Domain(0, 0.5), Domain(1.5, 2)),
         bad=(
             Bad(
                 lambda np, npx: np.clip(np.ones((2,)), np.ones((3,)), 1), ValueError, "could not be broadcast"

@@ -21,7 +21,9 @@ ENGINES = ("threaded", "naive")
 
 
 def function(row: Row) -> Callable[..., Any]:
-    """The public function of the row; `ndarray.astype` is the method, as a function."""
+    """The row's function; `ndarray.astype` is the method as a function, `core.rsqrt` the core's op."""
+    if row.name.startswith("core."):
+        return _core.op(row.name.removeprefix("core."))
     if row.name.startswith("ndarray."):
         return lambda x, **attrs: getattr(x, row.name.removeprefix("ndarray."))(**attrs)
     return public(np, npx, row.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as onp
 
-from specs.row import COMPLEX, FLOATS, REAL, Domain, binary, unary
+from specs.row import BINARY, COMPLEX, FLOATS, REAL, Domain, Row, binary, unary
 
 POSITIVE = Domain(0.125, 4.0)
 ANYWHERE = Domain()
@@ -27,6 +27,6 @@ ROWS = (
     floats("sqrt", POSITIVE, dtypes=REAL + COMPLEX),
     floats("cbrt", APART, loose=2),
     binary("np.logaddexp", onp.logaddexp, FLOATS, loose=2),
-    binary("np.logaddexp2", onp.logaddexp2, FLOATS, loose=2),
-    unary("npx.rsqrt", lambda x: 1 / onp.sqrt(x), FLOATS, domain=(POSITIVE,), loose=2),
+    Row("np.logaddexp2", onp.logaddexp2, FLOATS, BINARY, op=None, loose=4),
+    unary("core.rsqrt", lambda x: 1 / onp.sqrt(x), FLOATS, domain=(POSITIVE,), loose=2),
 )

@@ -39,6 +39,21 @@ def log_softmax(x, axis=-1, temperature=None):
     return scipy.special.log_softmax(x / (temperature or 1), axis=axis) if x.size else x
 
 
+MASKED = (shapes((3, 4), (3, 4)), shapes((3, 4), (3, 4), axis=0), shapes((2, 3, 4), (1, 3, 4), axis=1))
+
+
+def masked_softmax(x, mask, axis=-1):
+    """softmax over the places where the mask holds; 0 elsewhere."""
+    raised = onp.where(mask, onp.exp(x - x.max()), 0.0)
+    total = raised.sum(axis, keepdims=True)
+    return raised / onp.where(total == 0, 1.0, total)
+
+
+def masked_log_softmax(x, mask, axis=-1):
+    """The logarithm of masked_softmax: minus infinity where the mask does not hold."""
+    return onp.log(masked_softmax(x, mask, axis))
+
+
 def leaky_relu(x, act_type="leaky", slope=0.25):
     """MXNet's leaky_relu of the types that need no learned slope."""
     if act_type == "leaky":
@@ -79,6 +94,31 @@ ROWS = (
         (*LINES, Case(((3, 4),), {"temperature": 2.0})),
         loose=4,
         bad=bad_axis("npx.log_softmax"),
+    ),
+    Row(
+        "npx.softmin",
+        lambda x, axis=-1: softmax(-x, axis),
+        FLOATS,
+        LINES,
+        loose=4,
+        bad=bad_axis("npx.softmin"),
+    ),
+    Row(
+        "npx.masked_softmax",
+        masked_softmax,
+        FLOATS,
+        MASKED,
+        domain=(Domain(), Domain(dtype="bool")),
+        loose=4,
+    ),
+    Row(
+        "npx.masked_log_softmax",
+        masked_log_softmax,
+        FLOATS,
+        MASKED,
+        domain=(Domain(), Domain(dtype="bool")),
+        grad="minus infinity where the mask does not hold: the gradient is masked_softmax's test's",
+        loose=4,
     ),
     Row(
         "npx.leaky_relu",

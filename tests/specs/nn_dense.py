@@ -1,4 +1,4 @@
-"""Rows of dense layers and embeddings. Dropout draws at random: tests/npx checks what it promises."""
+"""Rows of dense layers. Dropout draws at random: tests/npx checks what it promises."""
 
 from __future__ import annotations
 
@@ -45,26 +45,6 @@ ROWS = (
                 ),
                 ValueError,
                 r"fully_connected.*bias",
-            ),
-        ),
-    ),
-    Row(
-        "npx.embedding",
-        lambda i, w, **_: w[i.astype("int64")],
-        FLOATS,
-        (
-            Case(((2, 3), (4, 5)), {"input_dim": 4, "output_dim": 5}),
-            Case(((0,), (4, 5)), {"input_dim": 4, "output_dim": 5}),
-        ),
-        op=None,
-        domain=(Domain(0, 3, dtype="int64"), SMALL),
-        bad=(
-            Bad(
-                lambda np, npx: npx.embedding(
-                    np.array([7], dtype="int64"), np.ones((4, 5)), input_dim=4, output_dim=5
-                ).wait_to_read(),
-                IndexError,
-                "index 7 is out of bounds for axis 0 with size 4",
             ),
         ),
     ),

@@ -1,0 +1,112 @@
+"""Softmax, its relatives and the leaky family on CUDA. Sums are found in float32 at least, as on the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._row import Row, cpu_only
+
+
+def _wide(x: Any, scale: float) -> Any:
+    """`x` times `scale`, in float32 at least."""
+    return x.astype("float32" if x.dtype.itemsize == 2 else x.dtype) * scale
+
+
+def _shifted(xp: Any, x: Any, axis: int) -> Any:
+    """`x` less its greatest element along an axis: what exp cannot overflow on."""
+    return x - x.max(axis, keepdims=True) if x.size else x
+
+
+def softmax(
+    xp: Any,
+    x: Any,
+    length: Any = None,
+    *,
+    axis: int = -1,
+    temperature: float | None = None,
+    dtype: Any = None,
+    use_length: bool = False,
+) -> Any:
+    """exp(x / temperature) scaled to sum 1 along an axis, of which the first `length` count."""
+    return _softmax(xp, x, length, axis, 1 / (temperature or 1.0))
+
+
+def softmin(
+    xp: Any,
+    x: Any,
+    length: Any = None,
+    *,
+    axis: int = -1,
+    temperature: float | None = None,
+    dtype: Any = None,
+    use_length: bool = False,
+) -> Any:
+    """softmax of -x."""
+    return _softmax(xp, x, length, axis, -1 / (temperature or 1.0))
+
+
+def log_softmax(
+    xp: Any,
+    x: Any,
+    length: Any = None,
+    *,
+    axis: int = -1,
+    temperature: float | None = None,
+    dtype: Any = None,
+    use_length: bool = False,
+) -> Any:
+    """The logarithm of softmax, exact where that is tiny."""
+    if length is not None:
+        mask = _below(xp, x, length, axis)
+        return masked_log_softmax(xp, x, mask, axis=axis, temperature=temperature or 1.0)
+    y = _shifted(xp, _wide(x, 1 / (temperature or 1.0)), axis)
+    return (y - xp.log(xp.exp(y).sum(axis, keepdims=True))).astype(x.dtype)
+
+
+def _softmax(xp: Any, x: Any, length: Any, axis: int, scale: float) -> Any:
+    if length is not None:
+        return _masked(xp, x, _below(xp, x, length, axis), axis, scale).astype(x.dtype)
+    raised = xp.exp(_shifted(xp, _wide(x, scale), axis))
+    return (raised / raised.sum(axis, keepdims=True)).astype(x.dtype)
+
+
+def _below(xp: Any, x: Any, length: Any, axis: int) -> Any:
+    """Which places along an axis are below the length of their line."""
+    axis = axis % x.ndim
+    steps = xp.arange(x.shape[axis]).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
+    return steps < xp.expand_dims(length, axis)
+
+
+def _masked(xp: Any, x: Any, mask: Any, axis: int, scale: float) -> Any:
+    """softmax over the places where the mask holds; 0 elsewhere, and in a line without any."""
+    lowest = xp.where(mask, _wide(x, scale), -xp.inf)
+    greatest = lowest.max(axis, keepdims=True) if x.size else lowest
+    raised = xp.where(mask, xp.exp(lowest - xp.where(xp.isfinite(greatest), greatest, 0)), 0)
+    total = raised.sum(axis, keepdims=True)
+    return raised / xp.where(total == 0, 1, total)
+
+
+def masked_softmax(xp: Any, x: Any, mask: Any, *, axis: int = -1, temperature: float = 1.0) -> Any:
+    """softmax over the places where the mask holds."""
+    return _masked(xp, x, mask, axis, 1 / temperature).astype(x.dtype)
+
+
+def masked_log_softmax(xp: Any, x: Any, mask: Any, *, axis: int = -1, temperature: float = 1.0) -> Any:
+    """The logarithm of masked_softmax: minus infinity where the mask does not hold."""
+    lowest = xp.where(mask, _wide(x, 1 / temperature), -xp.inf)
+    greatest = lowest.max(axis, keepdims=True) if x.size else lowest
+    shifted = lowest - xp.where(xp.isfinite(greatest), greatest, 0)
+    total = xp.where(mask, xp.exp(shifted), 0).sum(axis, keepdims=True)
+    return xp.where(mask, shifted - xp.log(xp.where(total == 0, 1, total)), -xp.inf).astype(x.dtype)
+
+
+ROWS: dict[str, Row] = {
+    "softmax": softmax,
+    "softmin": softmin,
+    "log_softmax": log_softmax,
+    "masked_softmax": masked_softmax,
+    "masked_log_softmax": masked_log_softmax,
+    "leaky_relu": cpu_only(
+        "it is written with other ops, which have rows of their own: its body runs on CUDA"
+    ),
+}
