@@ -10,8 +10,9 @@ from typing import Any
 
 from . import _core, autograd, context, device, engine, error, np, npx, random, runtime, util
 from . import _printing as _printing
-from ._core import Device, current_device, num_threads, set_num_threads
+from ._core import Device, num_threads, set_num_threads
 from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
+from .device import current_device
 from .error import MXNetError
 from .np import ndarray
 from .npx import waitall

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ._core import Device, current_device
+from . import _core
+from ._core import Device
 from .error import MXNetError
 
 __all__ = ["Device", "cpu", "cpu_pinned", "current_device", "gpu", "gpu_memory_info", "num_gpus"]
@@ -33,6 +34,16 @@ def gpu(device_id: int = 0) -> Device:
     gpu(1)
     """
     return Device("gpu", device_id)
+
+
+def current_device() -> Device:
+    """The device new arrays are made on: cpu(0), or that of the innermost `with device:`.
+
+    >>> with mx.cpu(1):
+    ...     mx.current_device()
+    cpu(1)
+    """
+    return _core.current_device()
 
 
 def num_gpus() -> int:

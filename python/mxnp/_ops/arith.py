@@ -40,6 +40,11 @@ absolute = ufunc(
     ">>> np.absolute(np.array([1, -2]))\narray([1., 2.])",
 )
 fabs = ufunc("fabs", "The absolute value as a float.", ">>> np.fabs(np.array([1, -2]))\narray([1., 2.])")
+conjugate = ufunc(
+    "conjugate",
+    "The complex conjugate; of real numbers x itself.",
+    ">>> np.conjugate(np.array([1, 2]))\narray([1., 2.])",
+)
 sign = ufunc("sign", "-1, 0 or 1 as x is.", ">>> np.sign(np.array([-3, 0, 2]))\narray([-1.,  0.,  1.])")
 maximum = ufunc(
     "maximum",
@@ -93,18 +98,13 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, out: ndarray | None = Non
     return deliver(result, out)
 
 
-def float_power(x1: Any, x2: Any) -> ndarray:
+def float_power(x1: Any, x2: Any, /, out: ndarray | None = None, **kwargs: Any) -> ndarray:
     """x1 to the power of x2 in double precision.
 
     >>> np.float_power(np.array([4]), 0.5)
     array([2.], dtype=float64)
     """
-    x, y = (a if isinstance(a, (int, float)) else as_array(a).astype("float64", copy=False) for a in (x1, x2))
-    return (
-        power(x, y)
-        if isinstance(x, ndarray) or isinstance(y, ndarray)
-        else power(_core.array(x, "float64"), y)
-    )
+    return power(as_array(x1).astype("float64", copy=False), x2, out=out, **kwargs)
 
 
 def divmod(x1: Any, x2: Any) -> tuple[ndarray, ndarray]:

@@ -13,7 +13,7 @@ import numpy as onp
 
 from mxnp import _core
 from mxnp._core import ndarray
-from mxnp.error import MXNetTypeError, MXNetValueError
+from mxnp.error import MXNetTypeError, MXNetValueError, MXNetZeroDivisionError
 
 from ._table import as_array, deliver, op, shape_of
 
@@ -285,7 +285,7 @@ def arange(
     if values[2] is None:
         values[2] = 1
     if values[2] == 0:
-        raise MXNetValueError("arange: step must not be zero")
+        raise MXNetZeroDivisionError("arange: step must not be zero")
     first, last, each = values
     return _range(first, last, each, _default_dtype(dtype), _device(device, ctx))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from mxnp._core import ndarray
 
-from ._table import as_array, ufunc
+from ._table import as_array, deliver, ufunc
 
 exp = ufunc("exp", "e to the power of x.", ">>> np.exp(np.array([0, 1]))\narray([1.       , 2.7182817])")
 exp2 = ufunc("exp2", "2 to the power of x.", ">>> np.exp2(np.array([1, 3]))\narray([2., 8.])")
@@ -22,12 +22,16 @@ logaddexp = ufunc(
 sqrt = ufunc("sqrt", "The square root.", ">>> np.sqrt(np.array([1, 4]))\narray([1., 2.])")
 cbrt = ufunc("cbrt", "The cube root.", ">>> np.cbrt(np.array([1, 8]))\narray([1., 2.])")
 
+rsqrt = ufunc(
+    "rsqrt", "1 / sqrt(x).", ">>> npx.rsqrt(np.array([4]))\narray([0.5])", signature="(data, out=None)"
+)
 
-def logaddexp2(x1: Any, x2: Any) -> ndarray:
+
+def logaddexp2(x1: Any, x2: Any, /, out: ndarray | None = None) -> ndarray:
     """log2(2**x1 + 2**x2), without overflow.
 
     >>> np.logaddexp2(np.array([0]), 0)
     array([1.])
     """
     ln2 = math.log(2)
-    return logaddexp(as_array(x1) * ln2, as_array(x2) * ln2) / ln2
+    return deliver(logaddexp(as_array(x1) * ln2, as_array(x2) * ln2) / ln2, out)

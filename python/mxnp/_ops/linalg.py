@@ -13,13 +13,14 @@ from mxnp._core import ndarray
 from mxnp.error import MXNetLinAlgError, MXNetValueError
 
 from ._table import as_array, deliver, normalize_axes, normalize_axis, op
+from .arith import conjugate
 
 _MATMUL, _DOT = op("matmul"), op("dot")
-_CONJUGATE, _ABSOLUTE, _SQRT, _WHERE = op("conjugate"), op("absolute"), op("sqrt"), op("where")
+_ABSOLUTE, _SQRT, _WHERE = op("absolute"), op("sqrt"), op("where")
 
 
 def matmul(
-    x1: Any, x2: Any, /, out: ndarray | None = None, *, dtype: Any = None, casting: str = "same_kind"
+    x1: Any, x2: Any, /, out: ndarray | None = None, *, casting: str = "same_kind", dtype: Any = None
 ) -> ndarray:
     """The product of matrices over the last two axes, the others broadcast; a vector counts as one row or column.
 
@@ -48,16 +49,6 @@ def vdot(a: Any, b: Any, /) -> ndarray:
     """
     x, y = as_array(a).ravel(), as_array(b).ravel()
     return _DOT(conjugate(x), y)
-
-
-def conjugate(x: Any) -> ndarray:
-    """The complex conjugate; real arrays as they are.
-
-    >>> np.conjugate(np.array([1, 2]))
-    array([1., 2.])
-    """
-    a = as_array(x)
-    return _CONJUGATE(a) if a.dtype.kind == "c" else a
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> ndarray:

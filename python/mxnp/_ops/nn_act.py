@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as onp
-
 from mxnp import _core
 from mxnp._core import ndarray
 from mxnp.error import MXNetTypeError, MXNetValueError
 
-from ._table import as_array, normalize_axis, op, ufunc
+from ._table import as_array, op, ufunc
 
 relu = ufunc(
     "relu",
@@ -40,6 +38,7 @@ silu = ufunc(
     "silu", "x sigmoid(x).", ">>> npx.silu(np.array([0]))\narray([0.])", signature="(data, out=None)"
 )
 _SOFTMAX, _LOG_SOFTMAX, _LEAKY_RELU = op("softmax"), op("log_softmax"), op("leaky_relu")
+_SOFTMIN, _MASKED_SOFTMAX, _MASKED_LOG_SOFTMAX = op("softmin"), op("masked_softmax"), op("masked_log_softmax")
 _ABS, _TANH, _WHERE = op("absolute"), op("tanh"), op("where")
 _UNIFORM = op("uniform")
 # Klambauer et al. 2017: the fixed point of mean 0 and variance 1.
@@ -133,41 +132,19 @@ def leaky_relu(
     if act_type == "prelu":
         if gamma is None:
             raise MXNetTypeError("leaky_relu: act_type 'prelu' needs gamma")
-        return _prelu(as_array(data), as_array(gamma))
-    if act_type == "rrelu":
+        return _LEAKY_RELU(data, gamma, act_type=act_type)
+    if act_type == "rrelu" and _core.is_training():
         return _rrelu(as_array(data), lower_bound, upper_bound)
-    return _LEAKY_RELU(data, act_type=act_type, slope=float(slope))
-
-
-def _prelu(x: ndarray, gamma: ndarray) -> ndarray:
-    if gamma.ndim == 1 and x.ndim > 1 and gamma.size > 1:
-        gamma = gamma.reshape((1, -1) + (1,) * (x.ndim - 2))
-    return _WHERE(x > 0, x, gamma * x)
+    bounds: dict[str, Any] = (
+        {"lower_bound": float(lower_bound), "upper_bound": float(upper_bound)} if act_type == "rrelu" else {}
+    )
+    return _LEAKY_RELU(data, act_type=act_type, slope=float(slope), **bounds)
 
 
 def _rrelu(x: ndarray, low: float, high: float) -> ndarray:
-    slope: Any = (low + high) / 2
-    if _core.is_training():
-        slope = _UNIFORM(
-            low, high, size=x.shape, dtype=x.dtype if x.dtype.kind != "i" else None, device=x.device
-        )
+    dtype = None if x.dtype.kind in "iub" else x.dtype
+    slope = _UNIFORM(low, high, size=x.shape, dtype=dtype, device=x.device)
     return _WHERE(x > 0, x, slope * x)
-
-
-def _scaled(x: ndarray, temperature: float | None) -> ndarray:
-    if temperature is None or temperature == 1.0:
-        return x
-    if temperature == 0:
-        raise MXNetValueError("softmax: temperature must not be 0")
-    return x / temperature
-
-
-def _valid(x: ndarray, length: Any, axis: int) -> ndarray:
-    """Which places along `axis` are below the length of their line."""
-    axis = normalize_axis(axis, x.ndim)
-    lengths = as_array(length).expand_dims(axis)
-    steps = _core.array(onp.arange(x.shape[axis]), lengths.dtype, x.device)
-    return steps.reshape(tuple(-1 if i == axis else 1 for i in range(x.ndim))) < lengths
 
 
 def softmax(
@@ -187,11 +164,10 @@ def softmax(
     """
     if isinstance(length, int):
         length, axis = None, length
-    x = as_array(data) if dtype is None else as_array(data).astype(dtype, copy=False)
-    x = _scaled(x, temperature)
+    to = None if dtype is None else _core.dtype(dtype)
     if use_length and length is not None:
-        return masked_softmax(x, _valid(x, length, axis), axis)
-    return _SOFTMAX(x, axis=axis)
+        return _SOFTMAX(data, length, axis=axis, temperature=temperature, dtype=to, use_length=True)
+    return _SOFTMAX(data, axis=axis, temperature=temperature, dtype=to)
 
 
 def log_softmax(
@@ -207,11 +183,10 @@ def log_softmax(
     >>> npx.log_softmax(np.array([0, 0]))
     array([-0.6931472, -0.6931472])
     """
-    x = as_array(data) if dtype is None else as_array(data).astype(dtype, copy=False)
-    x = _scaled(x, temperature)
+    to = None if dtype is None else _core.dtype(dtype)
     if use_length and length is not None:
-        return masked_log_softmax(x, _valid(x, length, axis), axis)
-    return _LOG_SOFTMAX(x, axis=axis)
+        return _LOG_SOFTMAX(data, length, axis=axis, temperature=temperature, dtype=to, use_length=True)
+    return _LOG_SOFTMAX(data, axis=axis, temperature=temperature, dtype=to)
 
 
 def softmin(data: Any, axis: int = -1, temperature: float | None = None, dtype: Any = None) -> ndarray:
@@ -220,7 +195,9 @@ def softmin(data: Any, axis: int = -1, temperature: float | None = None, dtype: 
     >>> npx.softmin(np.array([0, 0]))
     array([0.5, 0.5])
     """
-    return softmax(-as_array(data), None, axis, temperature, False, dtype)
+    return _SOFTMIN(
+        data, axis=axis, temperature=temperature, dtype=None if dtype is None else _core.dtype(dtype)
+    )
 
 
 def masked_softmax(
@@ -231,11 +208,9 @@ def masked_softmax(
     >>> npx.masked_softmax(np.array([0, 9, 0]), np.array([True, False, True]))
     array([0.5, 0. , 0.5])
     """
-    keep = as_array(mask).astype("bool", copy=False)
-    lowest = _WHERE(keep, _scaled(as_array(data), temperature), -onp.inf)
-    # A line without any place would be NaN: it is computed on zeros, and masked.
-    empty = keep.any(axis, None, True) == False  # noqa: E712 an array's ==
-    return _WHERE(keep, _SOFTMAX(_WHERE(empty, 0, lowest), axis=axis), 0)
+    return _MASKED_SOFTMAX(
+        data, mask, axis=axis, temperature=1.0 if temperature is None else float(temperature)
+    )
 
 
 def masked_log_softmax(
@@ -246,10 +221,9 @@ def masked_log_softmax(
     >>> npx.masked_log_softmax(np.array([0, 9]), np.array([True, False]))
     array([  0., -inf])
     """
-    keep = as_array(mask).astype("bool", copy=False)
-    lowest = _WHERE(keep, _scaled(as_array(data), temperature), -onp.inf)
-    empty = keep.any(axis, None, True) == False  # noqa: E712 an array's ==
-    return _WHERE(keep, _LOG_SOFTMAX(_WHERE(empty, 0, lowest), axis=axis), -onp.inf)
+    return _MASKED_LOG_SOFTMAX(
+        data, mask, axis=axis, temperature=1.0 if temperature is None else float(temperature)
+    )
 
 
 def smooth_l1(data: Any, scalar: float = 1.0) -> ndarray:

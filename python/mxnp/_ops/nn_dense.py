@@ -1,4 +1,4 @@
-"""Layers without spatial structure: fully_connected, dropout, embedding."""
+"""Layers without spatial structure: fully_connected, dropout."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as onp
 
 from mxnp import _core
 from mxnp._core import ndarray
-from mxnp.error import MXNetTypeError, MXNetValueError
+from mxnp.error import MXNetTypeError
 
 from ._table import as_array, op
 
-_FULLY_CONNECTED, _DROPOUT, _TAKE = op("fully_connected"), op("dropout"), op("take")
+_FULLY_CONNECTED, _DROPOUT = op("fully_connected"), op("dropout")
 
 
 def fully_connected(
@@ -55,32 +55,6 @@ def dropout(
     """
     shared = () if axes is None else (axes,) if isinstance(axes, int) else tuple(axes)
     return _DROPOUT(data, p=float(p), mode=mode, axes=shared, training=_core.is_training())
-
-
-def embedding(
-    data: Any,
-    weight: Any,
-    input_dim: int | None = None,
-    output_dim: int | None = None,
-    dtype: Any = "float32",
-    sparse_grad: bool = False,
-    **kwargs: Any,
-) -> ndarray:
-    """The rows of `weight` (input_dim, output_dim) at the indices `data`; an index out of range raises IndexError.
-
-    >>> npx.embedding(np.array([1, 0]), np.array([[1, 2], [3, 4]]), input_dim=2, output_dim=2)
-    array([[3., 4.],
-           [1., 2.]])
-    """
-    table = as_array(weight)
-    if table.ndim != 2 or (input_dim, output_dim) not in {
-        (a, b) for a in (None, table.shape[0]) for b in (None, table.shape[-1])
-    }:
-        raise MXNetValueError(
-            f"embedding: the weight must have shape (input_dim, output_dim) = ({input_dim}, {output_dim}), "
-            f"got {table.shape}"
-        )
-    return _TAKE(table, data, axis=0, mode="raise")
 
 
 def batch_flatten(data: Any) -> ndarray:

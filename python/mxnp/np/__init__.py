@@ -9,6 +9,7 @@ from .._ops.arith import (
     absolute,
     add,
     clip,
+    conjugate,
     copysign,
     divmod,
     fabs,
@@ -34,7 +35,7 @@ from .._ops.arith import (
     subtract,
     true_divide,
 )
-from .._ops.bitwise import bitwise_and, bitwise_or, bitwise_xor, invert, left_shift, right_shift
+from .._ops.bitwise import bitwise_and, bitwise_or, bitwise_xor, gcd, invert, lcm, left_shift, right_shift
 from .._ops.cast import astype, can_cast, copy, isdtype, promote_types, result_type
 from .._ops.compare import (
     allclose,
@@ -134,7 +135,7 @@ from .._ops.join import (
     vsplit,
     vstack,
 )
-from .._ops.linalg import conjugate, cross, dot, inner, kron, matmul, outer, tensordot, vdot, vecdot
+from .._ops.linalg import cross, dot, inner, kron, matmul, outer, tensordot, vdot, vecdot
 from .._ops.reduce import (
     all,
     amax,

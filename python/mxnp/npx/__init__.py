@@ -6,7 +6,8 @@ from .._files.api import npx_save as save
 from .._files.api import npx_savez as savez
 from .._missing import refuse
 from .._ops.arith import add_n
-from .._ops.cast import astype as cast
+from .._ops.cast import cast
+from .._ops.exp_log import rsqrt
 from .._ops.index import gather_nd, index_add, index_update, one_hot, pick
 from .._ops.linalg import batch_dot
 from .._ops.nn_act import (
@@ -29,7 +30,8 @@ from .._ops.nn_act import (
     softsign,
 )
 from .._ops.nn_conv import convolution, deconvolution
-from .._ops.nn_dense import batch_flatten, dropout, embedding, fully_connected
+from .._ops.nn_dense import batch_flatten, dropout, fully_connected
+from .._ops.nn_embed import embedding
 from .._ops.nn_norm import batch_norm, group_norm, instance_norm, l2_normalization, layer_norm
 from .._ops.nn_pool import pooling
 from .._ops.nn_seq import sequence_last, sequence_mask, sequence_reverse
