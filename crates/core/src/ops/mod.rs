@@ -17,6 +17,7 @@ pub mod nn_dense;
 pub mod nn_embed;
 pub mod nn_norm;
 pub mod nn_pool;
+pub mod optim;
 pub mod random;
 pub mod reduce;
 pub mod rounding;
@@ -42,6 +43,7 @@ const FAMILIES: &[&[&Op]] = &[
     nn_embed::OPS,
     nn_norm::OPS,
     nn_pool::OPS,
+    optim::OPS,
     random::OPS,
     reduce::OPS,
     rounding::OPS,
