@@ -240,6 +240,11 @@ def test_errors_are_numpys(key: Any, text: str) -> None:
         _core.array(x)[key] = 0
 
 
+def test_no_index_makes_more_axes_than_there_may_be() -> None:
+    with pytest.raises(IndexError, match="number of dimensions"):
+        _core.array(1.0)[(None,) * 65]
+
+
 def test_an_index_out_of_range_in_data_is_raised_by_the_first_wait_and_writes_nothing() -> None:
     a = _core.array(data_of((3, 4)))
     with pytest.raises(IndexError, match="index 3 is out of bounds for axis 0 with size 3"):

@@ -188,9 +188,42 @@ def test_shared_memory_that_is_read_only_cannot_be_written() -> None:
         a[0] = 1
 
 
+def test_buffers_are_shared() -> None:
+    frozen = _core.from_buffer(b"ab")
+    assert frozen.tolist() == [97, 98]
+    assert not frozen.flags.writeable
+    memory = bytearray(b"ab")
+    a = _core.from_buffer(memory)
+    a += 1
+    assert memory == b"bc"
+    with pytest.raises(ValueError, match="Unable to avoid copy"):
+        _core.from_buffer([1, 2])  # type: ignore[arg-type]
+
+
 def test_ndmin() -> None:
     assert _core.array(1, ndmin=3).shape == (1, 1, 1)
     assert _core.array([[1, 2]], ndmin=1).shape == (1, 2)
+    with pytest.raises(ValueError, match="ndmin"):
+        _core.array(1, ndmin=65)
+
+
+def test_hostile_dlpack_sizes_are_refused() -> None:
+    import ctypes
+
+    capsule = _core.array([1, 2]).__dlpack__()
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    address = pointer(capsule, b"dltensor")
+    # struct DLTensor { void *data; int32 device[2]; int32 ndim; uint32 dtype; int64 *shape; ... }
+    shape = ctypes.cast(address + 24, ctypes.POINTER(ctypes.POINTER(ctypes.c_int64)))[0]
+
+    class Hostile:
+        def __dlpack__(self, **keywords: Any) -> Any:
+            return capsule
+
+    shape[0] = -5
+    with pytest.raises(BufferError, match="negative size"):
+        _core.from_dlpack(Hostile())
 
 
 # ---- Out: values in Python's hands

@@ -177,8 +177,9 @@ pub fn invoke(py: Python<'_>, op: &'static Op, attrs: Attrs, ins: &[Input<'_>]) 
 /// Appends a call of an op with one visible result.
 #[inline]
 pub fn invoke_one(py: Python<'_>, op: &'static Op, attrs: Attrs, ins: &[Input<'_>]) -> PyResult<Array> {
-    let mut results = invoke(py, op, attrs, ins)?;
-    Ok(results.swap_remove(0))
+    // `pop` moves the array once; results are large to move, and this is every operator's way.
+    let last = invoke(py, op, attrs, ins)?.pop();
+    last.ok_or_else(|| raise(py, ErrorKind::Internal, format!("{}: gave no array", op.name)))
 }
 
 /// The operands of one call, in order.

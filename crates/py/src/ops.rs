@@ -101,8 +101,7 @@ pub fn run(
 /// The results as Python gets them: an array, a tuple of several, None where there is none.
 pub fn give(py: Python<'_>, mut results: Results) -> PyResult<Py<PyAny>> {
     match results.len() {
-        0 => Ok(py.None()),
-        1 => wrap_any(py, results.swap_remove(0)),
+        0 | 1 => results.pop().map_or_else(|| Ok(py.None()), |array| wrap_any(py, array)),
         _ => {
             let arrays: Vec<Py<PyAny>> =
                 results.into_iter().map(|array| wrap_any(py, array)).collect::<PyResult<_>>()?;
