@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as onp
 import pytest
 
-from mxnp import _core, autograd, np, npx
+from mxnp import MXNetError, _core, autograd, np, npx
 from specs import ROWS
 from specs.drive import call, engine, outputs
 from specs.row import FLOATS, Case, Row
@@ -278,3 +278,54 @@ def test_integers_get_gradients():
     y.backward()
     assert x.grad.tolist() == [2, 4, 6]
     assert x.grad.dtype == "int32"
+
+
+IN_PLACE = [
+    ("*= number", lambda y, w: y.__imul__(3), 3.0),
+    ("/= number", lambda y, w: y.__itruediv__(4), 0.25),
+    ("+= number", lambda y, w: y.__iadd__(3), 1.0),
+    ("*= array", lambda y, w: y.__imul__(w), 5.0),
+    ("/= array", lambda y, w: y.__itruediv__(w), 0.2),
+    ("-= array", lambda y, w: y.__isub__(w), 1.0),
+]
+
+
+@pytest.mark.parametrize(("name", "write", "factor"), IN_PLACE, ids=[case[0] for case in IN_PLACE])
+def test_in_place_updates_of_a_result(name, write, factor):
+    """Exact where the rule does not need what was overwritten."""
+    x, w = np.array([1.0, 2.0]), np.array([5.0, 5.0])
+    x.attach_grad()
+    with autograd.record():
+        y = x * 2
+        write(y, w)
+        z = np.sum(y)
+    z.backward()
+    onp.testing.assert_allclose(x.grad.asnumpy(), [2 * factor] * 2, rtol=1e-6)
+
+
+def test_an_in_place_product_of_two_results_is_refused():
+    """Its rule needs the factor that was overwritten: an error at backward, never a wrong gradient."""
+    x = np.array([1.0, 2.0])
+    x.attach_grad()
+    with autograd.record():
+        y = x * 2
+        y *= x
+    with pytest.raises(MXNetError, match=r"multiply.*modified in place"):
+        y.backward()
+
+
+@pytest.mark.parametrize("product", [np.multiply, np.matmul, np.dot])
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_factor_without_a_gradient_of_its_own(product, side):
+    """Only the other factor is kept: the one with the gradient may be overwritten afterwards."""
+    a, b = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0, 6.0], [7.0, 8.0]])
+    a.attach_grad()
+    with autograd.record():
+        h = a * 1
+        y = np.sum(product(*((h, b) if side == 0 else (b, h))))
+        h[...] = 0
+    y.backward()
+    ones = onp.ones((2, 2))
+    other = b.asnumpy()
+    want = other if product is np.multiply else ones @ other.T if side == 0 else other.T @ ones
+    onp.testing.assert_allclose(a.grad.asnumpy(), want, rtol=1e-6)

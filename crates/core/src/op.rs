@@ -149,6 +149,9 @@ pub struct Op {
     pub run: Run,
     pub grad: Grad,
     pub saves: Saves,
+    /// Which saved inputs the rule reads only for the other inputs' gradients (both factors of a product): one
+    /// that no other input's gradient asks for is not kept, and may be written.
+    pub cross: u32,
     /// How many of the outputs are hidden (batch statistics, pool indices): the last ones.
     pub hidden: usize,
     /// Which inputs the op updates in place (running statistics).
@@ -170,6 +173,7 @@ impl Op {
             run,
             grad: Grad::None("no gradient rule is written yet"),
             saves: Saves { inputs: 0, outputs: 0 },
+            cross: 0,
             hidden: 0,
             writes: &[],
             random: false,

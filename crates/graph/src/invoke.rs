@@ -251,8 +251,12 @@ pub(crate) fn record(call: &Call, ins: &[Input], outs: SmallVec<[Meta; 2]>) -> N
         .collect();
     let keep = |at: &Place| Saved::Place { at: at.clone(), version: at.value.version() };
     let saves = call.op.saves;
+    let is_read = |i: usize| {
+        let others = || ins.iter().enumerate().any(|(j, input)| j != i && has_node(input));
+        saves.inputs >> i & 1 == 1 && (call.op.cross >> i & 1 == 0 || others())
+    };
     let saved_in = |(i, input): (usize, &In)| {
-        (saves.inputs >> i & 1 == 1).then(|| match input {
+        is_read(i).then(|| match input {
             In::Place(at) => keep(at),
             In::Scalar(scalar) => Saved::Scalar(*scalar),
         })

@@ -46,6 +46,7 @@ pub static SUBTRACT: Op = Op {
 pub static MULTIPLY: Op = Op {
     grad: Grad::Vjp(|v| grads!(v; v.g() * v.x(1), v.g() * v.x(0))),
     saves: XY,
+    cross: 0b11,
     ..Op::new("multiply", 2, infer::same, elementwise!(all: binary Multiply))
 };
 
@@ -59,6 +60,7 @@ fn infer_true_divide(a: &InferArgs) -> Result<Inferred> {
 pub static TRUE_DIVIDE: Op = Op {
     grad: Grad::Vjp(|v| grads!(v; v.g() / v.x(1), -(v.g() * v.x(0)) / (v.x(1) * v.x(1)))),
     saves: XY,
+    cross: 0b01,
     ..Op::new("true_divide", 2, infer_true_divide, elementwise!(inexact: binary Quotient))
 };
 

@@ -181,6 +181,7 @@ fn grad_matmul<'r>(v: &Vjp<'r>) -> SmallVec<[Option<Sym<'r>>; 3]> {
 pub static MATMUL: Op = Op {
     grad: Grad::Vjp(grad_matmul),
     saves: Saves { inputs: 0b11, outputs: 0 },
+    cross: 0b11,
     heavy: true,
     ..Op::new("matmul", 2, infer_matmul, Run::Kernel(run_matmul))
 };
@@ -267,6 +268,7 @@ fn grad_dot<'r>(v: &Vjp<'r>) -> SmallVec<[Option<Sym<'r>>; 3]> {
 pub static DOT: Op = Op {
     grad: Grad::Vjp(grad_dot),
     saves: Saves { inputs: 0b11, outputs: 0 },
+    cross: 0b11,
     heavy: true,
     ..Op::new("dot", 2, infer_dot, Run::Body(dot_body))
 };

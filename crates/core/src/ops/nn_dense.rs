@@ -100,6 +100,7 @@ pub static FULLY_CONNECTED: Op = Op {
     attrs: FullyConnected::read,
     grad: Grad::Vjp(grad_dense),
     saves: Saves { inputs: 0b11, outputs: 0 },
+    cross: 0b11,
     heavy: true,
     ..Op::new("fully_connected", 2, infer_dense, Run::Body(dense_body))
 };
