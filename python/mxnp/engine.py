@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from . import _core
 from .error import MXNetValueError
 
@@ -46,3 +48,14 @@ def bulk(size: int) -> _Bulk:
     ...     y = np.ones(2) + 1
     """
     return _Bulk(size)
+
+
+def _follow_environment() -> None:
+    """MXNet's variables that make every op a task of its own."""
+    off = [os.environ.get("MXNET_USE_FUSION"), os.environ.get("MXNET_EXEC_BULK_EXEC_TRAIN")]
+    size = os.environ.get("MXNET_EXEC_BULK_EXEC_MAX_NODE_TRAIN")
+    if "0" in off or size in ("0", "1"):
+        _core.set_fusion(False)
+
+
+_follow_environment()

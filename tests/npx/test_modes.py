@@ -1,5 +1,8 @@
 """set_np and its relatives, devices, files, waiting: the part of npx that is not about arrays' elements."""
 
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as onp
@@ -134,6 +137,25 @@ def test_bulk_sizes():
         mx.engine.set_bulk_size(-1)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "bulk"),
+    [
+        ("MXNET_USE_FUSION", "0", False),
+        ("MXNET_USE_FUSION", "1", True),
+        ("MXNET_EXEC_BULK_EXEC_TRAIN", "0", False),
+        ("MXNET_EXEC_BULK_EXEC_TRAIN", "1", True),
+        ("MXNET_EXEC_BULK_EXEC_MAX_NODE_TRAIN", "1", False),
+        ("MXNET_EXEC_BULK_EXEC_MAX_NODE_TRAIN", "15", True),
+        ("MXNET_EXEC_BULK_EXEC_MAX_NODE_TRAIN", "many", True),
+    ],
+)
+def test_variables_that_turn_fusion_off(name, value, bulk):
+    program = "import mxnp; from mxnp import _core; print(_core.set_fusion(True))"
+    command = [sys.executable, "-c", program]
+    run = subprocess.run(command, env={**os.environ, name: value}, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == str(bulk)
+
+
 def test_features():
     features = mx.runtime.Features()
     assert not features.is_enabled("CUDA")
@@ -160,39 +182,13 @@ def test_from_numpy_shares():
     assert x[1] == 0
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "np",
-        "npx",
-        "gluon",
-        "autograd",
-        "init",
-        "initializer",
-        "optimizer",
-        "lr_scheduler",
-        "metric",
-        "kv",
-        "kvstore",
-        "context",
-        "device",
-        "cpu",
-        "gpu",
-        "random",
-        "rnd",
-        "engine",
-        "test_utils",
-        "util",
-        "use_np",
-        "MXNetError",
-        "Context",
-        "Device",
-        "runtime",
-        "waitall",
-        "num_gpus",
-        "compat",
-    ],
-)
+NAMES = """
+np npx gluon autograd init initializer optimizer lr_scheduler metric kv kvstore context device cpu gpu random rnd
+engine test_utils util use_np MXNetError Context Device runtime waitall num_gpus compat
+"""
+
+
+@pytest.mark.parametrize("name", NAMES.split())
 def test_the_packages_names(name):
     assert getattr(mx, name) is not None
     assert name in dir(mx)
