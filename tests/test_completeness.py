@@ -38,6 +38,9 @@ PRIVATE = {
     "conv_data_grad": "a gradient of convolution",
     "conv_weight_grad": "a gradient of convolution",
     "pool_spread": "the gradient of pooling by means and sums",
+    "sgd_update": "mxnp.optimizer's",
+    "sgd_mom_update": "mxnp.optimizer's",
+    "adam_update": "mxnp.optimizer's",
     "rsqrt": "a function of MXNet's legacy namespace; NumPy has none",
     "normalize": "what layer_norm, group_norm and instance_norm are written with",
 }
@@ -97,7 +100,7 @@ def test_a_cuda_row(op):
 
 @pytest.mark.parametrize("op", OPS)
 def test_a_gradient_or_a_reason(op):
-    """Rows check exactly what the core states."""
+    """Rows check exactly what the core states; of an update in place no gradient is asked."""
     gradient = _core.op(op).gradient
     assert gradient != "no gradient rule is written yet", op
     for row in ROWS:
@@ -138,6 +141,7 @@ def test_families_have_the_same_names_everywhere():
         pytest.skip("no sources beside the package")
     assert core <= set(FAMILIES), "tests/specs"
     assert core <= set(_cuda.FAMILIES), "mxnp._cuda"
+    core -= {"optim"}  # all of it is mxnp.optimizer's
     assert core <= {m.name for m in pkgutil.iter_modules(_ops.__path__)}, "mxnp._ops"
 
 

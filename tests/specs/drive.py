@@ -21,9 +21,7 @@ ENGINES = ("threaded", "naive")
 
 
 def function(row: Row) -> Callable[..., Any]:
-    """The row's function; `ndarray.astype` is the method as a function, `core.rsqrt` the core's op."""
-    if row.name.startswith("core."):
-        return _core.op(row.name.removeprefix("core."))
+    """The row's function; `ndarray.astype` is the method as a function."""
     if row.name.startswith("ndarray."):
         return lambda x, **attrs: getattr(x, row.name.removeprefix("ndarray."))(**attrs)
     return public(np, npx, row.name)
@@ -52,7 +50,8 @@ def sampled(params: list[Any], every: int) -> list[Any]:
 def call(row: Row, arrays: list[Any], case: Case, **more: Any) -> Any:
     """The row's function on `arrays`."""
     inputs = [list(arrays)] if row.listed else arrays
-    return function(row)(*inputs, **case.attrs, **more)
+    result = function(row)(*inputs, **case.attrs, **more)
+    return tuple(arrays[i] for i in row.written) if row.written else result
 
 
 def precise(row: Row, x: onp.ndarray) -> onp.ndarray:
