@@ -11,28 +11,14 @@ from typing import Any
 
 from mxnp import _core
 from mxnp._core import Op, Ufunc, ndarray
-from mxnp.error import MXNetAxisError, MXNetNotImplementedError
+from mxnp.error import MXNetAxisError, MXNetTypeError, MXNetValueError
 
 Axis = int | Sequence[int] | None
 
 
-class _Missing:
-    """Stands for an op that this build of the core lacks; a call says so."""
-
-    def __init__(self, name: str, doc: str = "") -> None:
-        self.name = self.__name__ = name
-        self.__doc__ = doc
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise MXNetNotImplementedError(f"{self.name}: this build of mxnp has no such op")
-
-
 def op(name: str) -> Op:
     """The core's op called `name`, to be held in a module constant."""
-    try:
-        return _core.op(name)
-    except AttributeError:
-        return _Missing(name)  # type: ignore[return-value]
+    return _core.op(name)
 
 
 _UNARY = "Takes any shape; integers become the default float where the result is not an integer."
@@ -47,10 +33,7 @@ def ufunc(
     text = f"{doc}\n\n{_BINARY if nin == 2 else _UNARY} `out`, `where`, `dtype` and `casting` are NumPy's."
     if example:
         text += "\n\n" + "\n".join(line.strip() for line in example.strip().splitlines()) + "\n"
-    try:
-        return Ufunc(op or name, name, text, signature)
-    except AttributeError:
-        return _Missing(name, text)  # type: ignore[return-value]
+    return Ufunc(op or name, name, text, signature)
 
 
 def as_array(x: Any) -> ndarray:
@@ -75,8 +58,6 @@ def normalize_axes(axis: Axis, ndim: int, name: str = "axis") -> tuple[int, ...]
         return (normalize_axis(axis, ndim, name),)
     axes = tuple(normalize_axis(a, ndim, name) for a in axis)
     if len(set(axes)) != len(axes):
-        from mxnp.error import MXNetValueError
-
         raise MXNetValueError(f"repeated {name}" if name != "axis" else "duplicate value in 'axis'")
     return axes
 
@@ -86,12 +67,8 @@ def deliver(result: ndarray, out: Any) -> ndarray:
     if out is None:
         return result
     if not isinstance(out, ndarray):
-        from mxnp.error import MXNetTypeError
-
         raise MXNetTypeError("return arrays must be of ArrayType (mxnp.np.ndarray)")
     if out.shape != result.shape:
-        from mxnp.error import MXNetValueError
-
         raise MXNetValueError(f"output array has shape {out.shape}, the result has {result.shape}")
     out[...] = result
     return out

@@ -33,13 +33,3 @@ right_shift = ufunc(
     "x1 moved right by x2 bits.",
     ">>> np.right_shift(np.array([8], dtype='int32'), 3)\narray([1], dtype=int32)",
 )
-gcd = ufunc(
-    "gcd",
-    "The greatest common divisor of x1 and x2.",
-    ">>> np.gcd(np.array([12], dtype='int32'), 8)\narray([4], dtype=int32)",
-)
-lcm = ufunc(
-    "lcm",
-    "The least common multiple of x1 and x2.",
-    ">>> np.lcm(np.array([4], dtype='int32'), 6)\narray([12], dtype=int32)",
-)

@@ -5,6 +5,7 @@ A list: the functions live in mxnp._ops, constants and dtypes in _constants, wha
 
 from .._core import from_dlpack, ndarray
 from .._files.api import load, save, savez
+from .._missing import refuse
 from .._ops.arith import (
     absolute,
     add,
@@ -35,7 +36,7 @@ from .._ops.arith import (
     subtract,
     true_divide,
 )
-from .._ops.bitwise import bitwise_and, bitwise_or, bitwise_xor, gcd, invert, lcm, left_shift, right_shift
+from .._ops.bitwise import bitwise_and, bitwise_or, bitwise_xor, invert, left_shift, right_shift
 from .._ops.cast import astype, can_cast, copy, isdtype, promote_types, result_type
 from .._ops.compare import (
     allclose,
@@ -276,5 +277,12 @@ pow = power
 round_ = around
 product, alltrue, sometrue = prod, all, any
 
-__all__ = [name for name in dir() if not name.startswith("_")]
+__getattr__ = refuse(
+    __name__,
+    "apply_along_axis apply_over_axes blackman correlate corrcoef cov fft gcd hamming hanning heaviside histogram2d "
+    "histogramdd i0 lcm ldexp frexp lexsort nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin "
+    "nanpercentile nanprod nanquantile nanstd nansum nanvar packbits piecewise poly polyadd polydiv polyfit polyint "
+    "polymul polysub polyval real imag roots setxor1d spacing trim_zeros unpackbits unwrap vander",
+)
+__all__ = [name for name in dir() if not name.startswith("_") and name != "refuse"]
 _dispatch.register(globals())

@@ -50,7 +50,7 @@ from .._ops.npx_shape import (
     stop_gradient,
 )
 from .._ops.sort import topk
-from .._ops.special import digamma, erf, erfinv, gamma, gammaln
+from .._ops.special import erf, erfinv
 from ..device import Device, cpu, cpu_pinned, current_device, gpu, gpu_memory_info, num_gpus
 from ..np import from_dlpack
 from ..random import seed
@@ -72,7 +72,8 @@ from ._control import cond, foreach, while_loop
 
 __getattr__ = refuse(
     __name__,
-    "ctc_loss rnn image deformable_convolution modulated_deformable_convolution roi_pooling box_nms box_iou box_encode "
+    "gamma gammaln digamma ctc_loss rnn image "
+    "deformable_convolution modulated_deformable_convolution roi_pooling box_nms box_iou box_encode "
     "box_decode multibox_prior multibox_target multibox_detection interleaved_matmul_selfatt_qk "
     "interleaved_matmul_selfatt_valatt interleaved_matmul_encdec_qk interleaved_matmul_encdec_valatt sync_batch_norm "
     "sldwin_atten_score sldwin_atten_context sldwin_atten_mask_like bipartite_matching round_ste sign_ste",
