@@ -30,8 +30,11 @@ __all__ = [
     "reshape_like",
     "shape_array",
     "slice",
+    "slice_channel",
     "slice_like",
     "stop_gradient",
+    "to_dlpack_for_read",
+    "to_dlpack_for_write",
 ]
 
 
@@ -178,6 +181,36 @@ def pad(data: Any, mode: str = "constant", pad_width: Any = None, constant_value
         if mode == "constant"
         else join.pad(x, pairs, mode)
     )
+
+
+def slice_channel(data: Any, num_outputs: int, axis: int = 1, squeeze_axis: bool = False) -> Any:
+    """`data` cut along `axis` into `num_outputs` equal parts, without the axis where `squeeze_axis`; one part alone.
+
+    >>> [x.shape for x in npx.slice_channel(np.ones((2, 4)), 2)]
+    [(2, 2), (2, 2)]
+    """
+    parts = join.split(data, num_outputs, axis)
+    if squeeze_axis:
+        parts = [part.squeeze(axis) for part in parts]
+    return parts if len(parts) > 1 else parts[0]
+
+
+def to_dlpack_for_read(data: ndarray) -> Any:
+    """A DLPack capsule of the array's memory, to be read; waits for the array.
+
+    >>> type(npx.to_dlpack_for_read(np.ones(1))).__name__
+    'PyCapsule'
+    """
+    return data.__dlpack__()
+
+
+def to_dlpack_for_write(data: ndarray) -> Any:
+    """A DLPack capsule of the array's memory, to be written; waits for the array.
+
+    >>> type(npx.to_dlpack_for_write(np.ones(1))).__name__
+    'PyCapsule'
+    """
+    return data.__dlpack__()
 
 
 def from_numpy(ndarray: Any, zero_copy: bool = True) -> Any:

@@ -84,6 +84,7 @@ from .._ops.create import (
     zeros,
     zeros_like,
 )
+from .._ops.einsum import einsum
 from .._ops.exp_log import cbrt, exp, exp2, expm1, log, log1p, log2, log10, logaddexp, logaddexp2, sqrt
 from .._ops.index import (
     argwhere,
@@ -201,6 +202,22 @@ from .._ops.sort import (
     unique_inverse,
     unique_values,
 )
+from .._ops.stats import (
+    corrcoef,
+    cov,
+    histogram,
+    histogram_bin_edges,
+    interp,
+    nanmax,
+    nanmean,
+    nanmin,
+    nanprod,
+    nanstd,
+    nansum,
+    nanvar,
+    polyval,
+    trapezoid,
+)
 from .._ops.trig import (
     arccos,
     arccosh,
@@ -275,14 +292,15 @@ divide = true_divide
 mod = remainder
 pow = power
 round_ = around
+trapz = trapezoid
 product, alltrue, sometrue = prod, all, any
 
 __getattr__ = refuse(
     __name__,
-    "apply_along_axis apply_over_axes blackman correlate corrcoef cov fft gcd hamming hanning heaviside histogram2d "
-    "histogramdd i0 lcm ldexp frexp lexsort nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin "
-    "nanpercentile nanprod nanquantile nanstd nansum nanvar packbits piecewise poly polyadd polydiv polyfit polyint "
-    "polymul polysub polyval real imag roots setxor1d spacing trim_zeros unpackbits unwrap vander",
+    "apply_along_axis apply_over_axes blackman correlate fft gcd hamming hanning heaviside histogram2d "
+    "histogramdd i0 lcm ldexp frexp lexsort nanargmax nanargmin nancumprod nancumsum nanmedian "
+    "nanpercentile nanquantile packbits piecewise poly polyadd polydiv polyfit polyint "
+    "polymul polysub real imag roots setxor1d spacing trim_zeros unpackbits unwrap vander",
 )
 __all__ = [name for name in dir() if not name.startswith("_") and name != "refuse"]
 _dispatch.register(globals())

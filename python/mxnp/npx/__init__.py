@@ -46,8 +46,11 @@ from .._ops.npx_shape import (
     reshape_like,
     shape_array,
     slice,
+    slice_channel,
     slice_like,
     stop_gradient,
+    to_dlpack_for_read,
+    to_dlpack_for_write,
 )
 from .._ops.sort import topk
 from .._ops.special import erf, erfinv
