@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from mxnp import np
+from mxnp._ops.optim import adam_update
 from mxnp.error import MXNetValueError
 
 from .optimizer import Optimizer, register
@@ -87,6 +88,19 @@ class Adam(_TwoMoments):
     ) -> None:
         super().__init__(learning_rate, beta1, beta2, epsilon, use_fused_step, **kwargs)
         self.lazy_update = lazy_update
+
+    def fused_step(self, indices: list[int], weights: list, grads: list, states: list) -> None:
+        """`step` in one sweep over each weight."""
+        if type(self)._apply is not Adam._apply:
+            return self.step(indices, weights, grads, states)
+        self._update_count(indices)
+        rates, decays = self._get_lrs(indices), self._get_wds(indices)
+        betas, scale, limit = (self.beta1, self.beta2, self.epsilon), self.rescale_grad, self._clip_limit()
+        for index, weight, grad, (mean, var), lr, wd in zip(
+            indices, weights, grads, states, rates, decays, strict=True
+        ):
+            adam_update(weight, grad, mean, var, self._corrected(index, lr), *betas, wd, scale, limit)
+        return None
 
     def _apply(self, index: int, weight: Any, grad: Any, state: Any, lr: float, wd: float) -> None:
         mean, variance = state

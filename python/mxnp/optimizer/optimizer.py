@@ -200,6 +200,11 @@ class Optimizer:
         """`step`: the array library fuses its operations by itself."""
         self.step(indices, weights, grads, states)
 
+    def _clip_limit(self) -> float | None:
+        """The bound of a gradient's elements; None for no bound."""
+        limit = self.clip_gradient
+        return None if limit is None or limit < 0 else float(limit)
+
     def _apply(self, index: int, weight: Any, grad: Any, state: Any, lr: float, wd: float) -> None:
         """Update one weight and its state in place; `lr` and `wd` have the multipliers applied."""
         raise MXNetNotImplementedError(f"{type(self).__name__} defines neither `update` nor `step`")
@@ -212,8 +217,8 @@ class Optimizer:
         return grad if self.rescale_grad == 1.0 else grad * self.rescale_grad
 
     def _clip(self, grad: Any) -> Any:
-        limit = self.clip_gradient
-        return grad if limit is None or limit < 0 else np.clip(grad, -limit, limit)
+        limit = self._clip_limit()
+        return grad if limit is None else np.clip(grad, -limit, limit)
 
     def _decayed(self, grad: Any, weight: Any, wd: float) -> Any:
         """The gradient, rescaled, clipped and with L2 weight decay added."""

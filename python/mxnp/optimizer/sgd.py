@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from mxnp import np
+from mxnp._ops.optim import sgd_mom_update, sgd_update
 
 from .optimizer import Optimizer, register
 
@@ -51,6 +52,20 @@ class SGD(Optimizer):
     def create_state(self, index: Any, weight: Any) -> Any:
         """The momentum, where there is one."""
         return np.zeros_like(weight) if self.momentum != 0.0 else None
+
+    def fused_step(self, indices: list[int], weights: list, grads: list, states: list) -> None:
+        """`step` in one sweep over each weight."""
+        if type(self)._apply is not SGD._apply:  # LARS and others that step otherwise
+            return self.step(indices, weights, grads, states)
+        self._update_count(indices)
+        rates, decays = self._get_lrs(indices), self._get_wds(indices)
+        scale, limit = self.rescale_grad, self._clip_limit()
+        for weight, grad, mom, lr, wd in zip(weights, grads, states, rates, decays, strict=True):
+            if mom is None:
+                sgd_update(weight, grad, lr, wd, scale, limit)
+            else:
+                sgd_mom_update(weight, grad, mom, lr, self.momentum, wd, scale, limit)
+        return None
 
     def _apply(self, index: int, weight: Any, grad: Any, state: Any, lr: float, wd: float) -> None:
         self._descend(weight, self._decayed(grad, weight, wd), state, lr)
