@@ -76,16 +76,20 @@ pub(crate) struct Out {
     pub fresh: bool,
 }
 
+/// A list of calls. A call is large and the list is rewritten by every step of the optimiser, so it holds boxes.
+#[expect(clippy::vec_box, reason = "moving a box is cheaper than moving a call")]
+pub(crate) type Calls = Vec<Box<Call>>;
+
 /// One call.
 #[derive(Clone)]
 pub(crate) struct Call {
     pub op: &'static Op,
     pub attrs: Attrs,
-    pub ins: SmallVec<[In; 3]>,
+    pub ins: SmallVec<[In; 2]>,
     /// The dtypes the op wants its inputs in.
     pub types: SmallVec<[DType; 4]>,
     /// Visible outputs, hidden outputs, then the inputs the op updates.
-    pub outs: SmallVec<[Out; 2]>,
+    pub outs: SmallVec<[Out; 1]>,
     pub draw: Draw,
 }
 

@@ -22,7 +22,7 @@ pub(crate) enum Unit {
 
 /// A call that runs over views, with which of its outputs somebody wants.
 pub(crate) struct Kernel {
-    pub call: Call,
+    pub call: Box<Call>,
     pub wanted: SmallVec<[bool; 4]>,
 }
 

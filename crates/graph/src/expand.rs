@@ -1,7 +1,7 @@
 //! Before optimising: ops written with other ops become those ops, and the inputs of kernels are converted to
 //! the dtypes the kernels want.
 
-use crate::call::{Call, In, Out, Place, scalar_meta};
+use crate::call::{Call, Calls, In, Out, Place, scalar_meta};
 use crate::invoke::fresh_out;
 use crate::modes;
 use crate::value::Value;
@@ -16,15 +16,15 @@ use std::sync::Arc;
 
 /// Expands every body, and converts kernels' inputs. A body that goes wrong is a defect of mxnp: its call is
 /// kept, and fails as a task.
-pub(crate) fn expand(calls: Vec<Call>) -> Vec<Call> {
-    let mut out = Vec::with_capacity(calls.len());
+pub(crate) fn expand(calls: Calls) -> Calls {
+    let mut out = Calls::with_capacity(calls.len());
     for call in calls {
         expand_one(call, &mut out);
     }
     out
 }
 
-fn expand_one(call: Call, out: &mut Vec<Call>) {
+fn expand_one(call: Box<Call>, out: &mut Calls) {
     match call.op.run {
         Run::Body(_) => match body(&call) {
             Ok(inner) => inner.into_iter().for_each(|c| expand_one(c, out)),
@@ -36,7 +36,7 @@ fn expand_one(call: Call, out: &mut Vec<Call>) {
 }
 
 /// Puts conversions in front of a kernel whose inputs have other dtypes.
-fn convert_inputs(mut call: Call, out: &mut Vec<Call>) {
+fn convert_inputs(mut call: Box<Call>, out: &mut Calls) {
     for (input, &want) in call.ins.iter_mut().zip(&call.types) {
         if let In::Place(place) = input
             && place.dtype != want
@@ -53,16 +53,16 @@ fn convert_inputs(mut call: Call, out: &mut Vec<Call>) {
 }
 
 /// A call that copies `from`, read as `dtype`, into `to`.
-pub(crate) fn copy_call(from: In, dtype: DType, mut to: Out) -> Call {
+pub(crate) fn copy_call(from: In, dtype: DType, mut to: Out) -> Box<Call> {
     to.computed = dtype;
-    Call {
+    Box::new(Call {
         op: &cast::ASTYPE,
         attrs: Attrs::NONE,
         ins: smallvec![from],
         types: smallvec![dtype],
         outs: smallvec![to],
         draw: Draw::default(),
-    }
+    })
 }
 
 /// A value in a body: a place, or a scalar operand of the call.
@@ -71,15 +71,15 @@ struct Term(In);
 
 /// Collects the calls of a body.
 struct Collector {
-    calls: RefCell<Vec<Call>>,
+    calls: RefCell<Calls>,
     terms: RefCell<Vec<Term>>,
     error: RefCell<Option<mxnp_core::Error>>,
     device: crate::Device,
 }
 
 /// The calls of a body whose results go where the call's outputs are.
-fn body(call: &Call) -> mxnp_core::Result<Vec<Call>> {
-    let Run::Body(write) = call.op.run else { return Ok(vec![call.clone()]) };
+fn body(call: &Call) -> mxnp_core::Result<Calls> {
+    let Run::Body(write) = call.op.run else { return Ok(vec![Box::new(call.clone())]) };
     let device = call.outs[0].at.value.device;
     let collector = Collector {
         calls: RefCell::default(),
@@ -107,7 +107,7 @@ fn body(call: &Call) -> mxnp_core::Result<Vec<Call>> {
 }
 
 /// Makes the call that computes `found` write to `out`, or copies it there.
-fn deliver(found: &In, out: &Out, calls: &mut Vec<Call>) {
+fn deliver(found: &In, out: &Out, calls: &mut Calls) {
     if let In::Place(place) = found
         && out.fresh
         && place.dtype == out.at.dtype
@@ -159,7 +159,7 @@ impl Collector {
     }
 
     fn try_call(&self, op: &'static Op, attrs: Attrs, ins: &[Operand]) -> mxnp_core::Result<Vec<In>> {
-        let ins: SmallVec<[In; 3]> = ins
+        let ins: SmallVec<[In; 2]> = ins
             .iter()
             .map(|operand| match operand {
                 Operand::Sym(handle) => self.terms.borrow()[*handle as usize].0.clone(),
@@ -179,12 +179,12 @@ impl Collector {
             let layout = layout.expect("a contiguous array has every view that infer allows");
             return Ok(vec![In::Place(Place { layout, ..copied })]);
         }
-        let outs: SmallVec<[Out; 2]> =
+        let outs: SmallVec<[Out; 1]> =
             inferred.outs.iter().map(|meta| self.fresh(op.name, meta)).collect::<mxnp_core::Result<_>>()?;
         let visible = outs.len() - op.hidden;
         let results = outs[..visible].iter().map(|out| In::Place(out.at.clone())).collect();
         let call = Call { op, attrs, ins, types: inferred.ins, outs, draw: Draw::default() };
-        self.calls.borrow_mut().push(call);
+        self.calls.borrow_mut().push(Box::new(call));
         Ok(results)
     }
 

@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Results of a call.
-pub type Arrays = SmallVec<[Array; 2]>;
+pub type Arrays = SmallVec<[Array; 1]>;
 
 /// Appends a call and gives its visible results, pending. Every argument error is raised here.
 pub fn invoke(op: &'static Op, attrs: Attrs, ins: &[Input]) -> Result<Arrays> {
@@ -169,7 +169,7 @@ fn fresh_outs(
     metas: &[Meta],
     device: Device,
     segment: SegmentId,
-) -> Result<SmallVec<[Out; 2]>> {
+) -> Result<SmallVec<[Out; 1]>> {
     metas.iter().map(|meta| fresh_out(op.name, meta, device, segment)).collect()
 }
 
@@ -190,8 +190,8 @@ pub(crate) fn new_call(
     attrs: Attrs,
     ins: &[Input],
     types: SmallVec<[DType; 4]>,
-    mut outs: SmallVec<[Out; 2]>,
-) -> Result<Call> {
+    mut outs: SmallVec<[Out; 1]>,
+) -> Result<Box<Call>> {
     for &i in op.writes {
         match &ins[i] {
             Input::Array(array) if array.is_writable() => {
@@ -202,12 +202,12 @@ pub(crate) fn new_call(
         }
     }
     let draw = if op.random { random::next_draw() } else { Draw::default() };
-    Ok(Call { op, attrs, ins: ins.iter().map(in_of).collect(), types, outs, draw })
+    Ok(Box::new(Call { op, attrs, ins: ins.iter().map(in_of).collect(), types, outs, draw }))
 }
 
 /// Hands a call to the segment; one on memory that foreign code sees is finished before this returns, and in
 /// the naive engine its error is raised here.
-pub(crate) fn append(own: &segment::Segment, call: Call) -> Result<()> {
+pub(crate) fn append(own: &segment::Segment, call: Box<Call>) -> Result<()> {
     let naive = engine().kind() == mxnp_engine::Kind::Naive;
     let shared: SmallVec<[Arc<Value>; 2]> =
         call.touched().filter(|(v, _)| v.is_shared()).map(|(v, _)| v.clone()).collect();

@@ -3,7 +3,7 @@
 //! A value is observable when something outside the list refers to it: an array, the tape, another segment's
 //! call, a task that has not finished. All of them hold its `Arc`, so counting references decides.
 
-use crate::call::Call;
+use crate::call::{Call, Calls};
 use crate::value::Value;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -62,8 +62,8 @@ pub(crate) struct Liveness(AddressMap<Life>);
 
 impl Liveness {
     /// Looks at a list of calls. `extra` gives how many more references to each value the flush itself holds.
-    pub fn of(calls: &[Call], extra: impl Fn(usize) -> usize) -> Liveness {
-        let mut map: AddressMap<Life> = AddressMap::default();
+    pub fn of(calls: &[Box<Call>], extra: impl Fn(usize) -> usize) -> Liveness {
+        let mut map: AddressMap<Life> = AddressMap::with_capacity_and_hasher(2 * calls.len(), Default::default());
         for (at, call) in calls.iter().enumerate() {
             for (value, _) in call.touched() {
                 let life = map.entry(key(value)).or_default();
@@ -88,7 +88,7 @@ impl Liveness {
 }
 
 /// Drops the calls whose results nobody can observe and no later call reads.
-pub(crate) fn drop_dead(calls: Vec<Call>, life: &Liveness) -> Vec<Call> {
+pub(crate) fn drop_dead(calls: Calls, life: &Liveness) -> Calls {
     let mut wanted: AddressMap<()> = AddressMap::default();
     let mut keep = vec![false; calls.len()];
     for (at, call) in calls.iter().enumerate().rev() {

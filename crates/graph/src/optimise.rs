@@ -1,7 +1,7 @@
 //! From a list of calls to tasks: expands bodies, drops what nobody can observe, lets kernels write where
 //! their results are copied anyway, and makes passes of runs of fusable calls.
 
-use crate::call::Call;
+use crate::call::{Call, Calls};
 use crate::exec::{self, Unit};
 use crate::expand;
 use crate::fuse::Fuser;
@@ -13,7 +13,7 @@ use mxnp_engine::{Kind, Task, engine};
 use std::sync::Arc;
 
 /// The tasks of a flush, in program order. `held` lists the values that the flush itself refers to once more.
-pub(crate) fn tasks<'a>(calls: Vec<Call>, held: impl Iterator<Item = *const Value> + 'a) -> Vec<Task> {
+pub(crate) fn tasks<'a>(calls: Calls, held: impl Iterator<Item = *const Value> + 'a) -> Vec<Task> {
     let held: AddressMap<()> = held.map(|value| (value as usize, ())).collect();
     let extra = |key: usize| held.contains_key(&key) as usize;
     let fuse = modes::fusion() && engine().kind() != Kind::Naive;
@@ -28,7 +28,7 @@ pub(crate) fn tasks<'a>(calls: Vec<Call>, held: impl Iterator<Item = *const Valu
 }
 
 /// Groups runs of fusable calls into passes; everything else is a unit of its own.
-fn units(calls: Vec<Call>, life: &Liveness, fuse: bool) -> Vec<Unit> {
+fn units(calls: Calls, life: &Liveness, fuse: bool) -> Vec<Unit> {
     let mut units = Vec::new();
     let mut open: Option<Fuser> = None;
     let mut last = 0;
@@ -50,7 +50,7 @@ fn units(calls: Vec<Call>, life: &Liveness, fuse: bool) -> Vec<Unit> {
 }
 
 /// A kernel with only those hidden outputs that somebody reads.
-fn kernel_of(call: Call, life: &Liveness) -> exec::Kernel {
+fn kernel_of(call: Box<Call>, life: &Liveness) -> exec::Kernel {
     let visible = call.outs.len() - call.op.writes.len() - call.op.hidden;
     let hidden = visible..visible + call.op.hidden;
     let wanted = (0..call.outs.len())
@@ -65,7 +65,7 @@ fn kernel_of(call: Call, life: &Liveness) -> exec::Kernel {
 
 /// Where a kernel's result is only copied into existing memory of the same form (a gradient into its buffer),
 /// the kernel writes there at once.
-fn retarget(calls: &mut Vec<Call>, life: &Liveness) {
+fn retarget(calls: &mut Calls, life: &Liveness) {
     let mut at = 0;
     while at < calls.len() {
         match producer(calls, at, life) {
@@ -82,7 +82,7 @@ fn retarget(calls: &mut Vec<Call>, life: &Liveness) {
 }
 
 /// The kernel call, and which of its outputs, that the copy numbered `at` only passes on.
-fn producer(calls: &[Call], at: usize, life: &Liveness) -> Option<(usize, usize)> {
+fn producer(calls: &[Box<Call>], at: usize, life: &Liveness) -> Option<(usize, usize)> {
     let copy = &calls[at];
     if !copy.is_copy() {
         return None;
@@ -103,6 +103,6 @@ fn producer(calls: &[Call], at: usize, life: &Liveness) -> Option<(usize, usize)
     let maker = calls[..at].iter().rposition(|c| c.outs.iter().any(|o| o.at.is(&from.value)))?;
     let out = calls[maker].outs.iter().position(|o| o.fresh && o.at.is(&from.value))?;
     let is_kernel = matches!(calls[maker].op.run, Run::Kernel(_));
-    let touches = |c: &Call| c.touched().any(|(value, _)| Arc::ptr_eq(value, &to.at.value));
+    let touches = |c: &Box<Call>| c.touched().any(|(value, _)| Arc::ptr_eq(value, &to.at.value));
     (is_kernel && !calls[maker..at].iter().any(touches)).then_some((maker, out))
 }

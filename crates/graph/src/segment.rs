@@ -3,7 +3,7 @@
 //! A segment is filled by its own thread and may be flushed by any. Its lock is held while calls are appended,
 //! optimised and pushed, so they reach every variable in program order.
 
-use crate::call::{Call, In};
+use crate::call::{Call, Calls, In};
 use crate::optimise;
 use crate::registry;
 use crate::value::{MANY, SegmentId, Value};
@@ -33,7 +33,7 @@ pub(crate) struct Segment {
 
 #[derive(Default)]
 struct Inner {
-    calls: Vec<Call>,
+    calls: Calls,
     bytes: usize,
     work: usize,
     since: Option<Instant>,
@@ -51,7 +51,7 @@ impl Segment {
 
     /// Appends a call, after flushing the segments whose pending accesses come before it. Its fresh outputs
     /// carry this segment's mark already.
-    pub fn append(&self, call: Call) {
+    pub fn append(&self, call: Box<Call>) {
         let naive = engine().kind() == Kind::Naive;
         let work = work_of(&call);
         if call.op.heavy && work > INLINE {
@@ -111,7 +111,7 @@ impl Segment {
             return;
         }
         let Inner { calls, work, .. } = std::mem::take(inner);
-        let mut touched: Vec<Arc<Value>> = calls.iter().flat_map(Call::touched).map(|(v, _)| v.clone()).collect();
+        let mut touched: Vec<Arc<Value>> = calls.iter().flat_map(|call| call.touched()).map(|(v, _)| v.clone()).collect();
         touched.sort_unstable_by_key(Arc::as_ptr);
         touched.dedup_by(|a, b| Arc::ptr_eq(a, b));
         let hint = if work < INLINE { Hint::Inline } else { Hint::Queue };

@@ -3,6 +3,7 @@
 
 use crate::array::{Array, Handle, Input};
 use crate::assign;
+use crate::device::{self, Device};
 use crate::error::{Error, Result};
 use crate::invoke::invoke;
 use crate::liveness::AddressMap;
@@ -57,9 +58,8 @@ pub fn attach_grad(a: &mut Handle, grad: Option<Array>, req: GradReq) -> Result<
 /// An array like `a` filled with `value`.
 fn full(a: &Array, value: f64) -> Result<Array> {
     let scalar = if a.dtype().is_inexact() { Scalar::Float(value) } else { Scalar::Int(value as i128) };
-    let before = crate::device::set_current(a.device());
+    let _device = OnDevice::of(a);
     let result = invoke(&create::FULL, create::full(a.shape(), a.dtype()), &[Input::Scalar(scalar)]);
-    crate::device::set_current(before);
     Ok(result?[0].clone())
 }
 
@@ -157,6 +157,23 @@ impl Drop for Modes {
     fn drop(&mut self) {
         modes::set_recording(self.recording);
         modes::set_training(self.training);
+    }
+}
+
+/// While it lives, new arrays are made on the device of an array.
+struct OnDevice {
+    before: Device,
+}
+
+impl OnDevice {
+    fn of(a: &Array) -> OnDevice {
+        OnDevice { before: device::set_current(a.device()) }
+    }
+}
+
+impl Drop for OnDevice {
+    fn drop(&mut self) {
+        device::set_current(self.before);
     }
 }
 
@@ -312,6 +329,8 @@ fn apply(node: &Arc<Node>, saved: &SavedValues, heads: Grads) -> Result<Grads> {
         let why = if let Grad::None(why) = op.grad { why } else { "its result has no gradient" };
         return Err(Error::state(op.name, format!("no gradient: {why}")));
     };
+    // What a rule makes without an array (a saved scalar, a constant) belongs beside its gradients.
+    let _device = heads.iter().flatten().next().map(OnDevice::of);
     let rules = Eager::default();
     let mut ins = SmallVec::new();
     for (i, parent) in node.parents.iter().enumerate() {

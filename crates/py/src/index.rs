@@ -10,7 +10,7 @@ use mxnp_core::shape::MAX_NDIM;
 use mxnp_core::{DType, IndexItem, Layout, Scalar};
 use mxnp_graph::{Array, Device, Input, modes};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyInt, PyList, PySlice, PyTuple};
+use pyo3::types::{PyBool, PyInt, PyList, PySequence, PySlice, PyTuple};
 use smallvec::SmallVec;
 
 /// An index whose entries were checked: a basic index, and the arrays that index axes of its view.
@@ -83,7 +83,8 @@ fn entry<'py>(obj: &Bound<'py, PyAny>, device: Device) -> PyResult<Entry<'py>> {
         let number = obj.call_method0("__index__")?;
         return entry(&number, device);
     }
-    if obj.hasattr("__array__")? {
+    // A range and other sequences are lists of integers, as for NumPy: `scores[range(n), labels]`.
+    if obj.hasattr("__array__")? || obj.cast::<PySequence>().is_ok() {
         return array_entry(py, index_array(obj, device)?);
     }
     Err(index_error(py, KINDS))

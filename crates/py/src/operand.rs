@@ -166,7 +166,7 @@ pub fn device_of(args: &Bound<'_, PyTuple>) -> Device {
 }
 
 /// The results of a call.
-pub type Results = SmallVec<[Array; 2]>;
+pub type Results = SmallVec<[Array; 1]>;
 
 /// Appends a call. The operands must be gone before Python code runs.
 #[inline]
