@@ -6,7 +6,9 @@ NumPy: exactly for integers, within a tolerance for floats.
 
 from __future__ import annotations
 
+import random
 import threading
+import warnings
 from typing import Any
 
 import numpy as onp
@@ -14,9 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mxnp import autograd, np, npx
+from mxnp import _core, autograd, np, npx
+from specs import ROWS
 from specs.drive import engine, threads
 from specs.programs import DTYPES, LARGE, Machine, Step, family, initial, programs, seeded, shortened
+from specs.row import ALL, public
+from specs.tolerance import numpy_dtype, widened
 
 NUMPYS = ("int8", "int32", "int64", "float32", "float64")
 
@@ -354,3 +359,65 @@ def test_threads_that_record_on_weights_they_share():
     for worker in workers:
         worker.join()
     assert_same_bits(found, want, None, "six threads")
+
+
+# ---- Fused expressions of every elementwise op and dtype
+
+
+CALLS = sorted(
+    {row.name for row in ROWS if row.elementwise} | {"np.where", "np.clip", "np.sum", "np.max", "np.mean"}
+)
+SIZES = ((4, 5), (5,), (4, 1), (), (70, 33), (33,), (1, 33))
+
+
+def expression(seed: int) -> list[onp.ndarray]:
+    """Forty calls on arrays of every dtype; what an op refuses is left out, in each run alike."""
+    rng = random.Random(seed)
+    draw = onp.random.default_rng(seed)
+    values = []
+    for dtype in rng.sample(ALL, 6):
+        shape = rng.choice(SIZES)
+        values.append(np.array((draw.normal(size=shape) * 3).astype("complex128").astype(numpy_dtype(dtype))))
+    for _ in range(40):
+        name = rng.choice(CALLS)
+        count = 3 if name in {"np.where", "np.clip"} else 2
+        args = [
+            rng.choice(values) if rng.random() < 0.9 else rng.choice((2, -0.5, True)) for _ in range(count)
+        ]
+        axis = rng.choice((None, 0, -1))
+        one = rng.random() < 0.5
+        f = public(np, npx, name)
+        try:
+            if name in {"np.sum", "np.max", "np.mean"}:
+                values.append(f(args[0], axis=axis))
+            elif isinstance(f, _core.Ufunc | _core.Op):
+                values.append(f(*args[: f.nin if isinstance(f, _core.Ufunc) else 1]))
+            else:
+                values.append(f(*args))
+        except (TypeError, ValueError, OverflowError):
+            continue
+        if one and len(values) > 8:
+            del values[rng.randrange(len(values))]
+    return [x.asnumpy() for x in values if isinstance(x, np.ndarray)]
+
+
+@pytest.mark.parametrize("batch", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 30))])
+def test_expressions_of_every_op(batch):
+    """Bit for bit, but for which NaN a NaN is."""
+    with onp.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # casting complex numbers and NaN for the inputs
+        for seed in range(60 * batch, 60 * (batch + 1)):
+            with engine("naive"):
+                want = expression(seed)
+            for count in (1, 2):
+                with engine("threaded"), threads(count):
+                    got = expression(seed)
+                assert len(got) == len(want)
+                for i, (x, y) in enumerate(zip(got, want, strict=True)):
+                    assert x.dtype == y.dtype
+                    assert onp.array_equal(widened(x), widened(y), equal_nan=x.dtype.kind in "fcV"), (
+                        seed,
+                        i,
+                        x,
+                        y,
+                    )

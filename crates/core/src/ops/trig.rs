@@ -59,7 +59,8 @@ fn arcsinh<W: Float>(a: W) -> W {
 #[inline(always)]
 fn arccosh<W: Float>(a: W) -> W {
     let t = a.sub(W::ONE);
-    let near = math::log1p(t.add(t.mul(t).add(t.add(t)).sqrt()));
+    // Two roots, not the root of the product: that is a number again far below 1, where there is no result.
+    let near = math::log1p(t.add(t.sqrt().mul(a.add(W::ONE).sqrt())));
     let far = math::log(a).add(W::of(std::f64::consts::LN_2));
     if a < W::of(1e9) { near } else { far }
 }
