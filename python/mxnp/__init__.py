@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import _core, autograd, context, device, engine, error, np, npx, random, runtime, util
+from . import _core, autograd, base, context, device, engine, error, np, npx, random, runtime, util
 from . import _printing as _printing
 from ._core import Device, num_threads, set_num_threads
 from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus

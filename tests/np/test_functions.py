@@ -410,3 +410,14 @@ def test_dtype_questions():
     assert np.finfo(np.ones(1, "bfloat16").dtype).bits == 16
     assert np.isdtype("int8", ("bool", "integral"))
     assert not np.isdtype("bfloat16", "integral")
+
+
+def test_ranges_are_indices():
+    x, labels = np.array(A), np.array([0.0, 2.0, 1.0])
+    assert x[range(3), labels].tolist() == A[range(3), [0, 2, 1]].tolist()
+    assert x[range(2)].tolist() == A[range(2)].tolist()
+    x[range(2), [0, 1]] = 0
+    assert (x[0, 0].item(), x[1, 1].item()) == (0, 0)
+    with pytest.raises(IndexError, match="only integers"):
+        x["text"]
+    assert np.array(range(3)).tolist() == [0, 1, 2]

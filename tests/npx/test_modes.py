@@ -192,3 +192,13 @@ engine test_utils util use_np MXNetError Context Device runtime waitall num_gpus
 def test_the_packages_names(name):
     assert getattr(mx, name) is not None
     assert name in dir(mx)
+
+
+def test_parts_that_have_not_arrived_import_and_say_so_on_use():
+    from mxnp.base import MXNetError as Base
+    from mxnp.gluon import rnn
+
+    assert Base is MXNetError
+    with pytest.raises(NotImplementedError, match="has not arrived"):
+        rnn.LSTM(3)
+    assert not hasattr(mx.gluon, "no_such_part")
