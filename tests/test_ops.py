@@ -275,3 +275,31 @@ def test_wrong_calls(row):
         f(*arrays, colour="red")
     with pytest.raises((TypeError, ValueError)):
         f(*[object()] * count)
+
+
+NUMBERS_AS_ARRAYS = [
+    ("squeeze", {}, 3.0),
+    ("flip", {}, 3.0),
+    ("tile", {"reps": 4}, [3.0] * 4),
+    ("broadcast_to", {"shape": (2,)}, [3.0] * 2),
+    ("reshape", {"shape": (1,)}, [3.0]),
+    ("expand_dims", {"axis": 0}, [3.0]),
+    ("repeat", {"repeats": 2}, [3.0] * 2),
+    ("transpose", {}, 3.0),
+    ("sum", {}, 3.0),
+    ("sort", {"axis": None}, [3.0]),
+    ("cumsum", {}, [3.0]),
+    ("copy", {}, 3.0),
+]
+
+
+@pytest.mark.parametrize(("name", "attrs", "want"), NUMBERS_AS_ARRAYS, ids=[c[0] for c in NUMBERS_AS_ARRAYS])
+def test_a_python_number_is_an_array_without_axes(name, attrs, want):
+    assert getattr(np, name)(3, **attrs).tolist() == want
+
+
+@pytest.mark.parametrize("make", [np.zeros, np.ones, np.empty])
+@pytest.mark.parametrize("shape", [2.5, onp.float64(2.5), (1.5, 2), onp.array([0.5])])
+def test_sizes_are_whole_numbers(make, shape):
+    with pytest.raises(TypeError):
+        make(shape)

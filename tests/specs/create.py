@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as onp
 
-from specs.row import NUMBERS, Bad, Case, Row
+from specs.row import NUMBERS, Bad, Case, Domain, Row
 
 
 def made(name: str, *each: dict, **kw) -> Row:
@@ -26,6 +26,17 @@ ROWS = (
             Bad(lambda np, npx: np.arange(0, 3, 0), ZeroDivisionError, "step|division by zero|zero"),
             Bad(lambda np, npx: np.arange(), TypeError, "arange"),
         ),
+    ),
+    Row(
+        "np.geomspace",
+        onp.geomspace,
+        ("float64",),
+        (Case(((), ()), {"num": 5}), Case(((3,), (3,)), {"num": 4})),
+        op=None,
+        result="*",
+        domain=(Domain(0.5, 8),),
+        loose=1e8,  # float32 in the default mode
+        grad="computed by NumPy",
     ),
     made(
         "linspace",

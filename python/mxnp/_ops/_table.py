@@ -80,7 +80,10 @@ def shape_of(shape: Any) -> tuple[int, ...]:
         return tuple(operator.index(n) for n in shape)
     if isinstance(shape, ndarray) or hasattr(shape, "tolist"):
         values = shape.tolist()
-        return tuple(int(n) for n in values) if isinstance(values, list) else (int(values),)
+        values = values if isinstance(values, list) else [values]
+        # Shapes computed in the default mode are float32: whole numbers are taken for what they mean.
+        whole = [int(n) if isinstance(n, float) and n.is_integer() else n for n in values]
+        return tuple(operator.index(n) for n in whole)
     try:
         return (operator.index(shape),)
     except TypeError:

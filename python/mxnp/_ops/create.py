@@ -370,7 +370,8 @@ def geomspace(
     >>> np.geomspace(1, 100, 3)
     array([  1.,  10., 100.])
     """
-    return _made(onp.geomspace(start, stop, num, endpoint, axis=axis), dtype, None)
+    first, last = (v.asnumpy() if isinstance(v, ndarray) else v for v in (start, stop))
+    return _made(onp.geomspace(first, last, num, endpoint, axis=axis), dtype, None)
 
 
 def eye(

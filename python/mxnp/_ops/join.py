@@ -308,7 +308,7 @@ def tile(A: Any, reps: Any) -> ndarray:
     """
     counts = reps.tolist() if hasattr(reps, "tolist") else reps
     counts = tuple(counts) if isinstance(counts, Sequence) else (operator.index(counts),)
-    return _TILE(A, reps=counts)
+    return _TILE(as_array(A), reps=counts)
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> ndarray:

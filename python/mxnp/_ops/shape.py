@@ -308,7 +308,7 @@ def squeeze(a: Any, axis: Axis = None, out: ndarray | None = None) -> ndarray:
     >>> np.squeeze(np.ones((1, 3, 1))).shape
     (3,)
     """
-    return deliver(_SQUEEZE(a, axis=axis), out)
+    return deliver(_SQUEEZE(as_array(a), axis=axis), out)
 
 
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> ndarray:
@@ -318,7 +318,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> ndarray:
     array([[1., 2.],
            [1., 2.]])
     """
-    return _BROADCAST_TO(array, shape=shape_of(shape))
+    return _BROADCAST_TO(as_array(array), shape=shape_of(shape))
 
 
 def broadcast_shapes(*args: Any) -> tuple[int, ...]:
@@ -383,7 +383,7 @@ def flip(m: Any, axis: Axis = None) -> ndarray:
     >>> np.flip(np.array([1, 2, 3]))
     array([3., 2., 1.])
     """
-    return _FLIP(m, axis=axis)
+    return _FLIP(as_array(m), axis=axis)
 
 
 def flipud(m: Any) -> ndarray:
