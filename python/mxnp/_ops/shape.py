@@ -297,7 +297,7 @@ def expand_dims(a: Any, axis: Any) -> ndarray:
     >>> np.expand_dims(np.ones(3), 0).shape
     (1, 3)
     """
-    return _EXPAND_DIMS(a, axis=axis)
+    return _EXPAND_DIMS(as_array(a), axis=axis)
 
 
 def squeeze(a: Any, axis: Axis = None, out: ndarray | None = None) -> ndarray:
