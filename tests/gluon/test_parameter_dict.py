@@ -83,3 +83,14 @@ def test_save_and_load_with_prefixes(tmp_path):
         net.collect_params().save(file, strip_prefix="x")
     with pytest.raises(AssertionError, match=r"lacks '1.weight'"):
         other.collect_params().load(file, restore_prefix="0.")
+
+
+def test_load_dict():
+    net = nn.Dense(2, in_units=1)
+    net.initialize()
+    params = net.collect_params()
+    params.load_dict({"weight": np.array([[3], [4]]), "bias": np.ones(2)}, ctx=None)
+    assert net.weight.data().tolist() == [[3.0], [4.0]] and net.bias.data().tolist() == [1.0, 1.0]
+    with pytest.raises(AssertionError, match="file 'a.params' lacks 'bias'"):
+        params.load_dict({"weight": np.zeros((2, 1))}, filename="a.params")
+    assert net.weight.data().tolist() == [[3.0], [4.0]]

@@ -130,3 +130,11 @@ def test_methods_have_signatures_and_docs():
         method = getattr(np.ndarray, name)
         assert inspect.getdoc(method), name
         assert inspect.signature(method).parameters, name
+
+
+def test_compress_takes_the_array_first():
+    x = np.array([[1, 2], [3, 4]])
+    assert x.compress([False, True], axis=0).tolist() == [[3.0, 4.0]]
+    assert x.compress(np.array([True, False, False, True])).tolist() == [1.0, 4.0]
+    out = np.zeros((2, 1))
+    assert x.compress([True, False], 1, out) is out and out.tolist() == [[1.0], [3.0]]

@@ -214,3 +214,13 @@ def test_signatures_of_1x():
 def test_bad_input(call, error, text):
     with pytest.raises(error, match=text):
         call(mnp.random)
+
+
+def test_the_seed_takes_a_device_or_context():
+    import mxnp
+
+    draws = []
+    for arguments in ({}, {"ctx": "all"}, {"ctx": mxnp.cpu()}, {"device": mxnp.cpu(1)}):
+        mxnp.random.seed(7, **arguments)
+        draws.append(mnp.random.uniform(size=3).tolist())
+    assert draws == [draws[0]] * 4

@@ -450,4 +450,4 @@ def index_add(a: Any, ind: Any, val: Any) -> ndarray:
     return x + _SCATTER_ADD(spread, *rows, shape=x.shape)
 
 
-METHODS = (take, nonzero, diagonal, trace, pick, one_hot, compress, choose, searchsorted)
+METHODS = (take, nonzero, diagonal, trace, pick, one_hot, choose, searchsorted)

@@ -37,8 +37,10 @@ def _draw(
     return deliver(kind(*params, size=shape, dtype=to, device=place), out)
 
 
-def seed(seed_state: int | None = None, device: Any = "all") -> None:
+def seed(seed_state: int | None = None, device: Any = "all", *, ctx: Any = "all") -> None:
     """Starts every stream of random numbers anew; without a number from the system's entropy.
+
+    `device`, or 1.x's `ctx`, is accepted: one seed governs all devices.
 
     >>> np.random.seed(1); a = np.random.uniform(size=2)
     >>> np.random.seed(1); b = np.random.uniform(size=2)

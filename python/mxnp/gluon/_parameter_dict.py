@@ -171,3 +171,25 @@ class ParameterDict(dict[str, Parameter]):
         """Read parameters from a file, `restore_prefix` put before its names. As `Block.load_parameters`."""
         options = LoadOptions.create(device, ctx, allow_missing, ignore_extra, cast_dtype, dtype_source)
         load_into(self, load_arrays(filename), f"file '{filename}'", options, restore_prefix)
+
+    def load_dict(
+        self,
+        param_dict: dict[str, Any],
+        device: DeviceLike = None,
+        allow_missing: bool = False,
+        ignore_extra: bool = False,
+        restore_prefix: str = "",
+        filename: str | None = None,
+        cast_dtype: bool = False,
+        dtype_source: str = "current",
+        ctx: DeviceLike = None,
+    ) -> None:
+        """As `load`, from a dict of arrays; `filename` is what messages call it."""
+        options = LoadOptions.create(device, ctx, allow_missing, ignore_extra, cast_dtype, dtype_source)
+        load_into(
+            self,
+            param_dict,
+            "param_dict" if filename is None else f"file '{filename}'",
+            options,
+            restore_prefix,
+        )

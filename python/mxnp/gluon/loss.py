@@ -11,6 +11,7 @@ from numbers import Real
 from typing import Any
 
 from mxnp import np, npx
+from mxnp._missing import refuse
 from mxnp.error import MXNetTypeError, MXNetValueError
 
 from .block import HybridBlock
@@ -450,3 +451,6 @@ class SDMLLoss(Loss):
         label = np.eye(rows, dtype=x1.dtype, device=x1.device) * (1.0 - self._smoothing - off) + off
         pred = npx.log_softmax(-distances, axis=1)
         return self._finish(label * (np.log(label + _TINY) - pred), None)
+
+
+__getattr__ = refuse(__name__, "CTCLoss")

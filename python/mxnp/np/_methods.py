@@ -117,6 +117,15 @@ def norm(self: ndarray, ord: Any = None, axis: Any = None, keepdims: bool = Fals
     return linalg.norm(self, ord, axis, keepdims)
 
 
+def compress(self: ndarray, condition: Any, axis: int | None = None, out: ndarray | None = None) -> ndarray:
+    """The entries along `axis` where `condition` is true; see `np.compress`.
+
+    >>> np.array([1, 2, 3]).compress([True, False, True])
+    array([1., 3.])
+    """
+    return index.compress(condition, self, axis, out)
+
+
 def conj(self: ndarray) -> ndarray:
     """The complex conjugate.
 
@@ -136,6 +145,7 @@ _OWN = (
     broadcast_like,
     slice_axis,
     norm,
+    compress,
     conj,
 )
 # Functions of one array that 1.x's programs call as methods: `x.exp()`.

@@ -1,5 +1,7 @@
 """Data for training: datasets, samplers, batch functions and the loader that joins them."""
 
+from mxnp._missing import refuse
+
 from . import batchify, dataloader, dataset, sampler, vision
 from .dataloader import DataLoader
 from .dataset import ArrayDataset, Dataset, SimpleDataset
@@ -22,3 +24,5 @@ __all__ = [
     "sampler",
     "vision",
 ]
+
+__getattr__ = refuse(__name__, "RecordFileDataset")

@@ -1,5 +1,7 @@
 """`gluon.nn`: the layers networks are built from."""
 
+from mxnp._missing import refuse
+
 from ..block import Block, HybridBlock
 from .activations import ELU, GELU, SELU, Activation, LeakyReLU, PReLU, SiLU, Swish
 from .basic_layers import Dense, Dropout, Embedding, Flatten, HybridLambda, Identity, Lambda
@@ -62,3 +64,10 @@ __all__ = [
     "SiLU",
     "Swish",
 ]
+
+__getattr__ = refuse(
+    __name__,
+    "Conv1DTranspose Conv2DTranspose Conv3DTranspose DeformableConvolution GroupNorm InstanceNorm "
+    "ModulatedDeformableConvolution PixelShuffle1D PixelShuffle2D PixelShuffle3D ReflectionPad2D SymbolBlock "
+    "SyncBatchNorm",
+)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as onp
 
 from mxnp._files import FormatError
+from mxnp._missing import refuse
 from mxnp.error import MXNetError, MXNetNotImplementedError
 from mxnp.gluon.data.dataset import Dataset
 
@@ -148,3 +149,6 @@ def _decode_with_pillow(data: bytes, flag: int) -> onp.ndarray:
     with Image.open(io.BytesIO(data)) as image:
         array = onp.asarray(image.convert("RGB" if flag else "L"))
     return array if flag else array[..., None]
+
+
+__getattr__ = refuse(__name__, "CIFAR10 CIFAR100 ImageListDataset ImageRecordDataset")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as onp
 
+from mxnp._missing import refuse
 from mxnp.error import MXNetValueError
 from mxnp.gluon.block import Block, HybridBlock
 from mxnp.gluon.data.batchify import is_mxnp
@@ -169,3 +170,11 @@ def _as_mxnp(x: Any) -> Any:
 
     x = onp.asarray(x)
     return np.array(x, dtype=x.dtype)
+
+
+__getattr__ = refuse(
+    __name__,
+    "CenterCrop CropResize HybridRandomApply RandomApply RandomBrightness RandomColorJitter RandomContrast "
+    "RandomCrop RandomFlipLeftRight RandomFlipTopBottom RandomGray RandomHue RandomLighting RandomResizedCrop "
+    "RandomRotation RandomSaturation Resize Rotate",
+)
