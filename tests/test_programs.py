@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from mxnp import _core, autograd, np, npx
 from specs import ROWS
 from specs.drive import engine, threads
-from specs.programs import DTYPES, LARGE, Machine, Step, family, initial, programs, seeded, shortened
+from specs.programs import DTYPES, LARGE, VIEWS, Machine, Step, family, initial, programs, seeded, shortened
 from specs.row import ALL, public
 from specs.tolerance import numpy_dtype, widened
 
@@ -158,6 +158,77 @@ def test_recorded_programs(program, twice):
     want = train(program, "naive", 1, twice)
     for count in (1, 2, 64):
         assert_same_bits(train(program, "threaded", count, twice), want, program, f"{count} threads")
+
+
+LEAVES = ((4, 5), (5, 4), (5,))
+TRACED = (
+    "unary",
+    "unary",
+    "binary",
+    "binary",
+    "view",
+    "view",
+    "mean",
+    "matmul",
+    "copy",
+    "drop",
+    "set",
+    "inplace",
+)
+
+
+def traced(seed: int, leaves) -> Any:
+    """A number made of `leaves` by forty random steps that all have gradients, writes to parts among them."""
+    rng = random.Random(seed)
+    machine = Machine(np, "float64", leaves)
+    for _ in range(40):
+        at = tuple(rng.randrange(40) for _ in range(3))
+        kind = rng.choice(TRACED)
+        if kind == "unary":
+            machine.step(Step(kind, rng.choice(SMOOTH), at))
+        elif kind == "binary":
+            machine.step(Step(kind, rng.choice(("multiply", "mean_of", "half_difference")), at))
+        elif kind == "view":
+            machine.step(Step(kind, rng.choice(VIEWS), at[:1], (rng.randrange(4), rng.choice((1, 2)))))
+        elif kind == "mean":
+            machine.step(Step("fold", "mean", at[:1], (rng.choice((None, 0, -1)), rng.random() < 0.5)))
+        elif kind in {"set", "inplace"}:
+            x, y = (machine.values[k % len(machine.values)] for k in at[:2])
+            if not x.ndim or not x.size:
+                continue
+            made = x * 0.5  # a result of its own, which nothing has read yet
+            if kind == "set":
+                made[rng.choice((0, slice(None, None, 2), ..., [0, -1]))] = (
+                    np.mean(y) * 0.5 if y.size else 0.25
+                )
+            else:
+                made += np.mean(y) * 0.25 if y.size else 0.25
+                made *= 0.5
+            machine.values.append(made)
+        else:
+            machine.step(Step(kind, "", at))
+    return sum((np.sum(v * v) for v in machine.values[3:]), np.sum(leaves[0] * leaves[0]))
+
+
+@pytest.mark.parametrize("batch", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 20))])
+def test_gradients_of_programs(batch):
+    """Against a central difference in a random direction, in float64."""
+    for seed in range(50 * batch, 50 * (batch + 1)):
+        draw = onp.random.default_rng(seed)
+        inputs = [draw.uniform(-1, 1, shape) for shape in LEAVES]
+        direction = [draw.standard_normal(shape) for shape in LEAVES]
+        leaves = [np.array(x) for x in inputs]
+        for leaf in leaves:
+            leaf.attach_grad()
+        with autograd.record():
+            z = traced(seed, leaves)
+        z.backward()
+        got = sum(float((leaf.grad.asnumpy() * d).sum()) for leaf, d in zip(leaves, direction, strict=True))
+        up, down = (
+            traced(seed, [np.array(x + s * d) for x, d in zip(inputs, direction, strict=True)]).item()
+            for s in (1e-5, -1e-5)
+        )
+        onp.testing.assert_allclose(got, (up - down) / 2e-5, rtol=1e-6, atol=1e-6, err_msg=f"program {seed}")
 
 
 # ---- Several Python threads
