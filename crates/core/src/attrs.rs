@@ -6,7 +6,7 @@ use crate::shape::Shape;
 use crate::{DType, layout::IndexItem};
 use smallvec::SmallVec;
 use std::any::Any;
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -21,6 +21,25 @@ pub enum AttrValue {
     Ints(Vec<i64>),
     DType(DType),
     Index(Vec<IndexItem>),
+}
+
+impl fmt::Display for AttrValue {
+    /// The value as Python writes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AttrValue::None => f.write_str("None"),
+            AttrValue::Bool(b) => f.write_str(if *b { "True" } else { "False" }),
+            AttrValue::Int(i) => write!(f, "{i}"),
+            AttrValue::Float(v) => write!(f, "{v:?}"),
+            AttrValue::Str(s) => write!(f, "'{s}'"),
+            AttrValue::Ints(v) if v.len() == 1 => write!(f, "({},)", v[0]),
+            AttrValue::Ints(v) => {
+                write!(f, "({})", v.iter().map(i64::to_string).collect::<Vec<_>>().join(", "))
+            }
+            AttrValue::DType(d) => write!(f, "{d}"),
+            AttrValue::Index(_) => f.write_str("an index"),
+        }
+    }
 }
 
 /// What every attribute struct can do; `attrs!` implements it.
@@ -282,7 +301,7 @@ impl Bag {
             Some(at) => {
                 let value = self.items.swap_remove(at).1;
                 T::read(&value).map_err(|want| {
-                    Error::type_(self.op, format!("argument '{name}' must be {want}, got {value:?}"))
+                    Error::type_(self.op, format!("argument '{name}' must be {want}, got {value}"))
                 })
             }
             None => {

@@ -1,6 +1,6 @@
 //! A Python scalar on its way into an op: data, not an attribute, and weak in promotion.
 
-use crate::DType;
+use crate::{DType, ErrorKind};
 
 /// The value of a scalar operand. Integers are as wide as any dtype needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,6 +17,28 @@ impl Scalar {
         match (self, dtype.int_range()) {
             (Scalar::Int(v), Some((low, high))) => low <= v && v <= high,
             _ => true,
+        }
+    }
+
+    /// Why the value cannot be stored as `dtype`: an integer out of its range, NaN or an infinity as an integer,
+    /// a complex number as a real one. The class and the words are NumPy's.
+    pub fn refusal(self, dtype: DType) -> Option<(ErrorKind, String)> {
+        let is_integer = dtype.int_range().is_some();
+        match self {
+            _ if !self.fits(dtype) => Some((
+                ErrorKind::Overflow,
+                format!("Python integer {} out of bounds for {dtype}", self.as_i128()),
+            )),
+            Scalar::Float(v) if is_integer && v.is_nan() => {
+                Some((ErrorKind::Value, format!("cannot convert float NaN to integer ({dtype})")))
+            }
+            Scalar::Float(v) if is_integer && v.is_infinite() => {
+                Some((ErrorKind::Overflow, format!("cannot convert float infinity to integer ({dtype})")))
+            }
+            Scalar::Complex(..) if !dtype.is_complex() && dtype != DType::Bool => {
+                Some((ErrorKind::Type, format!("a complex number cannot become {dtype}")))
+            }
+            _ => None,
         }
     }
 

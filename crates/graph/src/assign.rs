@@ -35,11 +35,10 @@ pub fn assign(target: &mut Handle, items: &[IndexItem], value: Input) -> Result<
     check_broadcast(&meta, &place.layout)?;
     let computed = match value {
         Input::Array(array) => array.dtype(),
-        Input::Scalar(scalar) if scalar.fits(place.dtype) => place.dtype,
-        Input::Scalar(scalar) => {
-            let text = format!("Python integer {} out of bounds for {}", scalar.as_i128(), place.dtype);
-            return Err(Error::Op(mxnp_core::Error::new(mxnp_core::ErrorKind::Overflow, "assign", text)));
-        }
+        Input::Scalar(scalar) => match scalar.refusal(place.dtype) {
+            Some((kind, text)) => return Err(Error::Op(mxnp_core::Error::new(kind, "assign", text))),
+            None => place.dtype,
+        },
     };
     let source = drop_lead(value, place.layout.ndim())?;
     let input = source.as_ref().map_or(value, Input::Array);

@@ -102,7 +102,12 @@ pub(crate) fn derived(op: &'static Op, attrs: Attrs, edge: Edge, from: Meta, to:
 }
 
 fn check_target(op: &'static Op, out: &Array, meta: &Meta) -> Result<()> {
-    if Layout::contiguous(&meta.shape).broadcast_to(out.shape()).is_none() {
+    // An elementwise result may be broadcast into its target; NumPy refuses that of a reduction or product.
+    let fits = match op.run {
+        Run::Elementwise(_) => Layout::contiguous(&meta.shape).broadcast_to(out.shape()).is_some(),
+        _ => meta.shape.as_slice() == out.shape(),
+    };
+    if !fits {
         use mxnp_core::shape::display;
         let text = format!(
             "non-broadcastable output operand with shape {} doesn't match the broadcast shape {}",

@@ -71,6 +71,10 @@ fn from_scalar(op: &str, key: &str, py: Python<'_>, scalar: Scalar) -> PyResult<
     }
 }
 
+fn too_large(op: &str, key: &str, value: &Bound<'_, PyAny>) -> PyErr {
+    raise(value.py(), ErrorKind::Overflow, format!("{op}: argument '{key}' is too large: {value}"))
+}
+
 /// A sequence of integers; anything else in it is an error.
 fn integers(op: &str, key: &str, value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
     let bad = |item: &Bound<'_, PyAny>| {
@@ -81,7 +85,7 @@ fn integers(op: &str, key: &str, value: &Bound<'_, PyAny>) -> PyResult<AttrValue
     for item in value.try_iter()? {
         let item = item?;
         let index = item.call_method0("__index__").map_err(|_| bad(&item))?;
-        out.push(index.extract().map_err(|_| bad(&item))?);
+        out.push(index.extract().map_err(|_| too_large(op, key, &index))?);
     }
     Ok(AttrValue::Ints(out))
 }

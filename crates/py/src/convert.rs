@@ -67,12 +67,8 @@ pub fn from_scalar(
     dtype: DType,
     device: mxnp_graph::Device,
 ) -> PyResult<Array> {
-    if !scalar.fits(dtype) {
-        let text = format!("Python integer {} out of bounds for {dtype}", scalar.as_i128());
-        return Err(crate::error::raise(py, mxnp_core::ErrorKind::Overflow, text));
-    }
-    if matches!(scalar, Scalar::Complex(..)) && !dtype.is_complex() && dtype != DType::Bool {
-        return Err(type_error(py, format!("a complex number cannot become {dtype}")));
+    if let Some((kind, text)) = scalar.refusal(dtype) {
+        return Err(crate::error::raise(py, kind, text));
     }
     let mut bytes = [0u8; 16];
     scalar.write(dtype, &mut bytes);

@@ -7,7 +7,7 @@ use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run};
 use crate::par::Parallel;
 use crate::shape::{Shape, checked_numel};
 use crate::view::ViewMut;
-use crate::{DType, Element, Error, Result, attrs, with_type};
+use crate::{DType, Element, Error, Layout, Result, attrs, with_type};
 use smallvec::smallvec;
 
 attrs! {
@@ -23,7 +23,16 @@ pub fn full(shape: &[usize], dtype: DType) -> Attrs {
 fn infer_full(a: &InferArgs) -> Result<Inferred> {
     let Full { shape, dtype } = a.attrs.get::<Full>();
     checked_numel(a.op, shape, dtype.size())?;
-    crate::shape::broadcast(a.op, &[shape, &a.ins[0].shape])?;
+    if Layout::contiguous(&a.ins[0].shape).broadcast_to(shape).is_none() {
+        use crate::shape::display;
+        let text = format!(
+            "could not broadcast input array from shape {} into shape {}",
+            display(&a.ins[0].shape),
+            display(shape)
+        );
+        return Err(Error::value(a.op, text));
+    }
+    crate::ops::shape::check_scalar_fits(a.op, *dtype, &a.ins[0])?;
     Ok(Inferred { ins: smallvec![*dtype], outs: smallvec![Meta::new(shape.clone(), *dtype)] })
 }
 

@@ -298,15 +298,11 @@ pub static SLICE_ZERO: Op = Op {
     ..Op::new("slice_zero", 1, infer_slice_zero, Run::Kernel(run_slice_zero))
 };
 
-/// Refuses a Python integer that `dtype` cannot hold, as NumPy 2 does on assignment.
+/// Refuses a Python number that `dtype` cannot hold, as NumPy 2 does on assignment.
 pub fn check_scalar_fits(op: &'static str, dtype: crate::DType, value: &Meta) -> Result<()> {
-    match value.scalar {
-        Some(scalar @ crate::Scalar::Int(v)) if !scalar.fits(dtype) => Err(Error::new(
-            crate::error::ErrorKind::Overflow,
-            op,
-            format!("Python integer {v} out of bounds for {dtype}"),
-        )),
-        _ => Ok(()),
+    match value.scalar.and_then(|scalar| scalar.refusal(dtype)) {
+        Some((kind, text)) => Err(Error::new(kind, op, text)),
+        None => Ok(()),
     }
 }
 
