@@ -1,6 +1,7 @@
 """Gradients on cpu(1): whatever a rule makes for itself is on its operands' device, not on the current one."""
 
 import pytest
+
 from mxnp import autograd, cpu, gluon, np, npx
 
 REPLICA = cpu(1)
@@ -57,7 +58,8 @@ def test_second_order_on_a_replica():
     with autograd.record():
         (dx,) = autograd.grad(x**3, [x], create_graph=True)
     dx.backward()
-    assert x.grad.tolist() == [6.0, 12.0] and x.grad.device == REPLICA
+    assert x.grad.tolist() == [6.0, 12.0]
+    assert x.grad.device == REPLICA
 
 
 def test_the_current_device_is_as_before_after_backward():

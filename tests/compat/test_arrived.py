@@ -3,6 +3,7 @@
 import importlib
 
 import pytest
+
 from mxnp import gluon
 from mxnp.error import MXNetError
 
@@ -15,12 +16,12 @@ from mxnp.error import MXNetError
 def test_missing_names_say_so(path):
     module, _, name = f"mxnp.gluon.{path}".rpartition(".")
     owner = importlib.import_module(module)
-    with pytest.raises(AttributeError, match=f"{module}.{name} has not arrived in mxnp yet") as caught:
+    with pytest.raises(AttributeError, match=rf"{module}\.{name} has not arrived in mxnp yet") as caught:
         getattr(owner, name)
     assert isinstance(caught.value, MXNetError)
     assert not hasattr(owner, name)
 
 
 def test_names_that_nobody_knows():
-    with pytest.raises(AttributeError, match="module 'mxnp.gluon.nn' has no attribute 'Dens'"):
+    with pytest.raises(AttributeError, match=r"module 'mxnp\.gluon\.nn' has no attribute 'Dens'"):
         _ = gluon.nn.Dens

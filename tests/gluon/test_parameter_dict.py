@@ -90,7 +90,8 @@ def test_load_dict():
     net.initialize()
     params = net.collect_params()
     params.load_dict({"weight": np.array([[3], [4]]), "bias": np.ones(2)}, ctx=None)
-    assert net.weight.data().tolist() == [[3.0], [4.0]] and net.bias.data().tolist() == [1.0, 1.0]
-    with pytest.raises(AssertionError, match="file 'a.params' lacks 'bias'"):
+    assert net.weight.data().tolist() == [[3.0], [4.0]]
+    assert net.bias.data().tolist() == [1.0, 1.0]
+    with pytest.raises(AssertionError, match=r"file 'a\.params' lacks 'bias'"):
         params.load_dict({"weight": np.zeros((2, 1))}, filename="a.params")
     assert net.weight.data().tolist() == [[3.0], [4.0]]

@@ -137,4 +137,5 @@ def test_compress_takes_the_array_first():
     assert x.compress([False, True], axis=0).tolist() == [[3.0, 4.0]]
     assert x.compress(np.array([True, False, False, True])).tolist() == [1.0, 4.0]
     out = np.zeros((2, 1))
-    assert x.compress([True, False], 1, out) is out and out.tolist() == [[1.0], [3.0]]
+    assert x.compress([True, False], 1, out) is out
+    assert out.tolist() == [[1.0], [3.0]]
