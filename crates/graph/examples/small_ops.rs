@@ -19,8 +19,13 @@ fn op2(op: &'static mxnp_core::Op, a: &Array, b: Input) -> Array {
     invoke(op, Attrs::NONE, &[Input::Array(a), b]).unwrap().swap_remove(0)
 }
 
+/// Whether the command line asks for this row.
+fn wanted(name: &str) -> bool {
+    std::env::args().nth(1).is_none_or(|only| name.contains(&only))
+}
+
 fn time(name: &str, per: usize, mut f: impl FnMut()) {
-    if std::env::args().nth(1).is_some_and(|only| !name.contains(&only)) {
+    if !wanted(name) {
         return;
     }
     for _ in 0..20 {
@@ -51,13 +56,14 @@ fn main() {
     tape::attach_grad(&mut x, None, GradReq::Write).unwrap();
     time("chain, sum and backward of 8 elements", 1, || {
         modes::set_recording(true);
-        let y = op2(&arith::MULTIPLY, &op2(&arith::ADD, &x, Input::Scalar(Scalar::Float(1.0))), Input::Array(&x));
+        let y =
+            op2(&arith::MULTIPLY, &op2(&arith::ADD, &x, Input::Scalar(Scalar::Float(1.0))), Input::Array(&x));
         let s = invoke(&reduce::SUM, reduce::sum_attrs(&[0], false), &[Input::Array(&y)]).unwrap();
         modes::set_recording(false);
         tape::backward(&[&s[0]], &[None], false, true).unwrap();
         tape::grad_of(&x).unwrap().wait_to_read().unwrap();
     });
-    for n in [1_000_000, 10_000_000] {
+    for n in [1_000_000, 10_000_000].into_iter().filter(|_| wanted("(a * b + c) * 0.5 - a / 3")) {
         let (a, b, c) = (ones(n), ones(n), ones(n));
         time(&format!("(a * b + c) * 0.5 - a / 3 of {n}"), n, || {
             let t = op2(&arith::ADD, &op2(&arith::MULTIPLY, &a, Input::Array(&b)), Input::Array(&c));

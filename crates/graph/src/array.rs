@@ -42,7 +42,23 @@ pub struct Exported {
     pub ptr: *mut u8,
     pub layout: Layout,
     pub dtype: DType,
-    _value: Arc<Value>,
+    loan: Loan,
+}
+
+/// Makes a value count as shared while it lives.
+struct Loan(Arc<Value>);
+
+impl Loan {
+    fn of(value: &Arc<Value>) -> Loan {
+        value.lend();
+        Loan(value.clone())
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        self.0.end_loan();
+    }
 }
 
 // SAFETY: the pointer is only an address into the value that the struct keeps alive.
@@ -152,23 +168,27 @@ impl Array {
         Ok(engine().wait_write(value)?)
     }
 
-    /// Waits for the value and opens its memory to foreign code: from now on each call that reads or writes it
-    /// is waited for before it returns. May block.
+    /// Waits for the value and opens its memory to foreign code: while the result lives, each call that reads or
+    /// writes the value is waited for before it returns. May block.
     pub fn export(&self, write: bool) -> Result<Exported> {
-        self.at.value.share();
-        if write { self.wait_to_write()? } else { self.wait_to_read()? }
+        let loan = Loan::of(&self.at.value);
+        if write {
+            self.wait_to_write()?
+        } else {
+            self.wait_to_read()?
+        }
         if write {
             self.at.value.raise_version();
         }
         // SAFETY: waited for; the value is shared now, so its buffer stays.
-        let base = unsafe { self.at.value.base() };
+        let base = unsafe { loan.0.base() };
         let ptr = match self.at.layout.size() {
             0 => base,
             // SAFETY: element zero lies within the buffer.
             _ => unsafe { base.add(self.at.layout.offset * self.at.dtype.size()) },
         };
         let (layout, dtype) = (self.at.layout.clone(), self.at.dtype);
-        Ok(Exported { ptr, layout, dtype, _value: self.at.value.clone() })
+        Ok(Exported { ptr, layout, dtype, loan })
     }
 
     /// Waits, and copies the elements in C order to `dst`, which has their size in bytes. May block.
@@ -235,10 +255,7 @@ unsafe fn copy_out(base: *const u8, layout: &Layout, dtype: DType, dst: &mut [u8
         stores: vec![Store { reg: 0, target: 1, dtype }],
         reduce: None,
     };
-    let slots = [
-        Slot { base: base.cast_mut(), layout },
-        Slot { base: dst.as_mut_ptr(), layout: &dense },
-    ];
+    let slots = [Slot { base: base.cast_mut(), layout }, Slot { base: dst.as_mut_ptr(), layout: &dense }];
     // SAFETY: the slots are valid; the interpreter moves bytes of this dtype. `dst` is private.
     unsafe { run(&pass, &slots, &[], &mxnp_core::par::Serial) };
 }

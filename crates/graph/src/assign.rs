@@ -61,7 +61,8 @@ pub fn assign(target: &mut Handle, items: &[IndexItem], value: Input) -> Result<
 
 fn push_copy(input: Input, out: Out) -> Result<()> {
     let types = SmallVec::from_iter([out.computed]);
-    let call = new_call(&cast::ASTYPE, cast::astype(out.at.dtype), &[input], types, SmallVec::from_iter([out]))?;
+    let call =
+        new_call(&cast::ASTYPE, cast::astype(out.at.dtype), &[input], types, SmallVec::from_iter([out]))?;
     with_own(|own| append(own, call))
 }
 

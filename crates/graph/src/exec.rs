@@ -20,6 +20,16 @@ pub(crate) enum Unit {
     Kernel(Kernel),
 }
 
+impl Unit {
+    /// The values it reads and writes.
+    pub fn values(&self) -> Box<dyn Iterator<Item = &Arc<Value>> + '_> {
+        match self {
+            Unit::Pass(unit) => Box::new(unit.slots.iter().map(|place| &place.value)),
+            Unit::Kernel(kernel) => Box::new(kernel.call.touched().map(|(value, _)| value)),
+        }
+    }
+}
+
 /// A call that runs over views, with which of its outputs somebody wants.
 pub(crate) struct Kernel {
     pub call: Box<Call>,
@@ -87,7 +97,11 @@ fn kernel_task(kernel: Kernel) -> Task {
 fn run_kernel(kernel: &Kernel, ctx: &Context) -> mxnp_core::Result<()> {
     let call = &kernel.call;
     let Run::Kernel(run) = call.op.run else {
-        return Err(mxnp_core::Error::new(ErrorKind::Internal, call.op.name, "its body could not be expanded"));
+        return Err(mxnp_core::Error::new(
+            ErrorKind::Internal,
+            call.op.name,
+            "its body could not be expanded",
+        ));
     };
     let point = Layout::contiguous(&[]);
     let mut scalars: SmallVec<[Element; 4]> = SmallVec::new();
@@ -173,11 +187,12 @@ pub(crate) fn read(value: &Arc<Value>, f: impl FnOnce(*const u8) + Send) -> Resu
     if let Some(ready) = engine().push(task, Hint::Inline) {
         ready.run();
     }
+    let mut interrupt = None;
     loop {
         match engine().wait_read(&*done).map_err(Error::from) {
             // The closure borrows the caller's memory: it must be over before this returns.
-            Err(error) if error.is_interrupt() => continue,
-            other => return other,
+            Err(error) if error.is_interrupt() => interrupt = Some(error),
+            other => return interrupt.map_or(other, Err),
         }
     }
 }

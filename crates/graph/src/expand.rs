@@ -81,12 +81,8 @@ struct Collector {
 fn body(call: &Call) -> mxnp_core::Result<Calls> {
     let Run::Body(write) = call.op.run else { return Ok(vec![Box::new(call.clone())]) };
     let device = call.outs[0].at.value.device;
-    let collector = Collector {
-        calls: RefCell::default(),
-        terms: RefCell::default(),
-        error: RefCell::default(),
-        device,
-    };
+    let collector =
+        Collector { calls: RefCell::default(), terms: RefCell::default(), error: RefCell::default(), device };
     let ins: SmallVec<[Sym; 4]> = call
         .ins
         .iter()

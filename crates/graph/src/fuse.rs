@@ -13,6 +13,7 @@ use mxnp_core::op::Run;
 use mxnp_core::shape::{AxisList, Shape};
 use mxnp_core::{DType, Layout, Scalar};
 use smallvec::{SmallVec, smallvec};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A pass keeps its tiles in L1 and its program short.
@@ -60,12 +61,12 @@ impl Fuser {
         let mut fuser = Fuser {
             shape,
             names: SmallVec::new(),
-            regs: vec![],
-            loads: vec![],
-            steps: vec![],
-            slots: vec![],
+            regs: Vec::with_capacity(8),
+            loads: Vec::with_capacity(4),
+            steps: Vec::with_capacity(8),
+            slots: Vec::with_capacity(4),
             scalars: vec![],
-            produced: vec![],
+            produced: Vec::with_capacity(8),
             reduce: None,
         };
         fuser.add(call).then_some(fuser)
@@ -111,7 +112,9 @@ impl Fuser {
             }
         };
         let reg = self.convert(result, out.at.dtype);
-        self.produced.retain(|p| !(p.at.is(&out.at.value) && p.at.layout == out.at.layout));
+        if !out.fresh {
+            self.produced.retain(|p| !p.at.is(&out.at.value));
+        }
         self.produced.push(Produced { at: out.at.clone(), reg, fresh: out.fresh });
         self.name(call.op.name);
         true
@@ -124,7 +127,8 @@ impl Fuser {
         let out = &call.outs[0];
         let reg = self.operand(&call.ins[0], call.types[0]);
         let at = Place { layout: spread(&out.at.layout, &axes, &self.shape), ..out.at.clone() };
-        let tail = ReduceTail { reg, fold, result: out.computed, axes, target: usize::MAX, dtype: out.at.dtype };
+        let tail =
+            ReduceTail { reg, fold, result: out.computed, axes, target: usize::MAX, dtype: out.at.dtype };
         self.reduce = Some((tail, at));
         self.name(call.op.name);
         true
@@ -137,13 +141,20 @@ impl Fuser {
     /// Whether what the call reads was either not written in this pass, or at the same elements.
     fn reads_fit(&self, call: &Call) -> bool {
         call.ins.iter().filter_map(In::place).all(|place| {
-            let Some(layout) = place.layout.broadcast_to(&self.shape) else { return false };
-            self.produced.iter().all(|p| !p.at.is(&place.value) || p.at.layout == layout)
+            let mut made = self.produced.iter().filter(|p| p.at.is(&place.value)).peekable();
+            if made.peek().is_none() {
+                return true;
+            }
+            let Some(layout) = self.spread_over(place) else { return false };
+            made.all(|p| p.at.layout == *layout)
         })
     }
 
     /// Whether what the call writes was read or written in this pass at the same elements only.
     fn write_fits(&self, out: &Out) -> bool {
+        if out.fresh {
+            return true;
+        }
         let same = |at: &Place| !at.is(&out.at.value) || at.layout == out.at.layout;
         self.slots.iter().all(same) && self.produced.iter().all(|p| same(&p.at))
     }
@@ -157,6 +168,14 @@ impl Fuser {
         let made = self.produced.iter().rev().find(|p| p.at.is(&place.value)).map(|p| p.reg);
         let reg = made.unwrap_or_else(|| self.load(place));
         self.convert(reg, dtype)
+    }
+
+    /// The place's layout over the iteration space.
+    fn spread_over<'a>(&self, place: &'a Place) -> Option<Cow<'a, Layout>> {
+        if place.layout.shape == self.shape {
+            return Some(Cow::Borrowed(&place.layout));
+        }
+        place.layout.broadcast_to(&self.shape).map(Cow::Owned)
     }
 
     fn scalar(&mut self, scalar: Scalar, dtype: DType) -> Reg {
@@ -176,17 +195,18 @@ impl Fuser {
     }
 
     fn load(&mut self, place: &Place) -> Reg {
-        let layout = place.layout.broadcast_to(&self.shape).expect("infer has checked the shapes");
+        let layout = self.spread_over(place).expect("infer has checked the shapes");
         let known = self.loads.iter().find(|load| match load.source {
             Source::Array(slot) => {
                 let at = &self.slots[slot];
-                at.is(&place.value) && at.layout == layout && at.dtype == place.dtype
+                at.is(&place.value) && at.dtype == place.dtype && at.layout == *layout
             }
             Source::Scalar(_) => false,
         });
         if let Some(load) = known {
             return load.reg;
         }
+        let layout = layout.into_owned();
         let reg = self.reg(place.dtype);
         self.slots.push(Place { layout, ..place.clone() });
         self.loads.push(Load { source: Source::Array(self.slots.len() - 1), dtype: place.dtype, reg });
@@ -217,7 +237,7 @@ impl Fuser {
         let mut donations = Vec::new();
         for made in std::mem::take(&mut self.produced) {
             let seen = life.get(&made.at.value);
-            if !seen.observable && seen.last <= last {
+            if !seen.is_observable() && seen.last <= last {
                 continue;
             }
             if made.fresh {
@@ -250,7 +270,7 @@ impl Fuser {
     ) -> Option<(Arc<Value>, Arc<Value>)> {
         let fits = |slot: &&Place| {
             let seen = life.get(&slot.value);
-            !seen.observable
+            !seen.is_observable()
                 && seen.last <= last
                 && slot.layout == at.layout
                 && slot.dtype.size() == at.dtype.size()

@@ -66,7 +66,8 @@ pub fn invoke_into(op: &'static Op, attrs: Attrs, ins: &[Input], outs: &mut [&mu
     let recorded = assign::check_write(op.name, target, ins)?;
     let at = Out { at: target.at.clone(), computed: inferred.outs[0].dtype, fresh: false };
     let call = new_call(op, attrs, ins, inferred.ins, SmallVec::from_iter([at]))?;
-    let node = recorded.then(|| is_recorded(op, ins, &inferred.outs).then(|| record(&call, ins, inferred.outs)));
+    let node =
+        recorded.then(|| is_recorded(op, ins, &inferred.outs).then(|| record(&call, ins, inferred.outs)));
     with_own(|own| append(own, call))?;
     if let Some(node) = node {
         let edge = node.map(|node| converted(node, target));
@@ -268,14 +269,13 @@ pub(crate) fn record(call: &Call, ins: &[Input], outs: SmallVec<[Meta; 2]>) -> N
     };
     let saved_out = |(i, out): (usize, &Out)| {
         // A result written into an existing array is saved as it will be after the write.
-        (saves.outputs >> i & 1 == 1).then(|| Saved::Place {
-            at: out.at.clone(),
-            version: out.at.value.version() + !out.fresh as u64,
-        })
+        (saves.outputs >> i & 1 == 1)
+            .then(|| Saved::Place { at: out.at.clone(), version: out.at.value.version() + !out.fresh as u64 })
     };
     let saved = SavedValues {
         ins: call.ins.iter().enumerate().map(saved_in).collect(),
         outs: call.outs.iter().take(outs.len()).enumerate().map(saved_out).collect(),
+        rule: None,
     };
     Node::new(Kind::Call { op: call.op, attrs: call.attrs.clone() }, parents, call.types.clone(), outs, saved)
 }
@@ -292,7 +292,13 @@ fn attach(results: &mut Arrays, node: Option<Node>) {
 type ViewLayout = fn(&Attrs, &Layout) -> Option<Layout>;
 
 /// A view: another layout of the same value, or of a contiguous copy where the strides do not allow it.
-fn view(op: &'static Op, attrs: Attrs, ins: &[Input], inferred: Inferred, layout: ViewLayout) -> Result<Arrays> {
+fn view(
+    op: &'static Op,
+    attrs: Attrs,
+    ins: &[Input],
+    inferred: Inferred,
+    layout: ViewLayout,
+) -> Result<Arrays> {
     let Input::Array(x) = ins[0] else {
         return Err(Error::Op(mxnp_core::Error::type_(op.name, "takes an array, got a scalar")));
     };

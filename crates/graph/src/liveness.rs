@@ -40,13 +40,19 @@ pub(crate) fn key(value: &Arc<Value>) -> usize {
 pub(crate) struct Life {
     /// How many references the calls hold.
     refs: usize,
-    /// Somebody outside the list can look at it.
-    pub observable: bool,
+    /// How many there are at all.
+    count: usize,
+    shared: bool,
     /// The last call that touches it.
     pub last: usize,
 }
 
 impl Life {
+    /// Whether somebody outside the list can look at it.
+    pub fn is_observable(&self) -> bool {
+        self.shared || self.count > self.refs
+    }
+
     /// Whether more than one reference of the list goes to it.
     pub fn is_used_elsewhere(&self) -> bool {
         self.refs > 1
@@ -61,38 +67,44 @@ impl Life {
 pub(crate) struct Liveness(AddressMap<Life>);
 
 impl Liveness {
-    /// Looks at a list of calls. `extra` gives how many more references to each value the flush itself holds.
-    pub fn of(calls: &[Box<Call>], extra: impl Fn(usize) -> usize) -> Liveness {
-        let mut map: AddressMap<Life> = AddressMap::with_capacity_and_hasher(2 * calls.len(), Default::default());
+    /// Looks at a list of calls, which holds the only references that do not count.
+    pub fn of(calls: &[Box<Call>]) -> Liveness {
+        let mut map: AddressMap<Life> =
+            AddressMap::with_capacity_and_hasher(2 * calls.len(), Default::default());
         for (at, call) in calls.iter().enumerate() {
             for (value, _) in call.touched() {
-                let life = map.entry(key(value)).or_default();
+                let life = map.entry(key(value)).or_insert_with(|| Life {
+                    count: Arc::strong_count(value),
+                    shared: value.is_shared(),
+                    ..Life::default()
+                });
                 life.refs += 1;
                 life.last = at;
-            }
-        }
-        for call in calls {
-            for (value, _) in call.touched() {
-                if let Some(life) = map.get_mut(&key(value)) {
-                    let own = life.refs + extra(key(value));
-                    life.observable = value.is_shared() || Arc::strong_count(value) > own;
-                }
             }
         }
         Liveness(map)
     }
 
     pub fn get(&self, value: &Arc<Value>) -> Life {
-        self.0.get(&key(value)).copied().unwrap_or(Life { observable: true, ..Life::default() })
+        self.0.get(&key(value)).copied().unwrap_or(Life { shared: true, ..Life::default() })
     }
 }
 
-/// Drops the calls whose results nobody can observe and no later call reads.
-pub(crate) fn drop_dead(calls: Calls, life: &Liveness) -> Calls {
+/// Drops the calls whose results nobody can observe and no later call reads; says whether there were any.
+pub(crate) fn drop_dead(calls: &mut Calls, life: &Liveness) -> bool {
+    let is_read_later = |at: usize, value: &Arc<Value>| {
+        let seen = life.get(value);
+        seen.last > at || seen.is_observable()
+    };
+    let mut each = calls.iter().enumerate();
+    if each.all(|(at, call)| call.outs.iter().any(|out| is_read_later(at, &out.at.value))) {
+        // Nothing dies by itself, so nothing dies with it.
+        return false;
+    }
     let mut wanted: AddressMap<()> = AddressMap::default();
     let mut keep = vec![false; calls.len()];
     for (at, call) in calls.iter().enumerate().rev() {
-        let is_wanted = |v: &Arc<Value>| wanted.contains_key(&key(v)) || life.get(v).observable;
+        let is_wanted = |v: &Arc<Value>| wanted.contains_key(&key(v)) || life.get(v).is_observable();
         keep[at] = call.outs.iter().any(|out| is_wanted(&out.at.value));
         if keep[at] {
             for (value, _) in call.touched() {
@@ -101,5 +113,6 @@ pub(crate) fn drop_dead(calls: Calls, life: &Liveness) -> Calls {
         }
     }
     let mut keep = keep.into_iter();
-    calls.into_iter().filter(|_| keep.next().unwrap_or(true)).collect()
+    calls.retain(|_| keep.next().unwrap_or(true));
+    true
 }

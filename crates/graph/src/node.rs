@@ -4,10 +4,10 @@
 use crate::array::Array;
 use crate::call::Place;
 use crate::error::Result;
+use crate::sync::Mutex;
 use mxnp_core::attrs::Attrs;
 use mxnp_core::op::{Meta, Op};
 use mxnp_core::{DType, Scalar};
-use crate::sync::Mutex;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -43,8 +43,13 @@ pub trait Custom: Send + Sync {
 pub(crate) enum Kind {
     /// An array that `attach_grad` made the start of a tape.
     Leaf,
-    Call { op: &'static Op, attrs: Attrs },
-    Custom(Box<dyn Custom>),
+    Call {
+        op: &'static Op,
+        attrs: Attrs,
+    },
+    /// A user's function; its rule is among the saved things, so that a cycle through what the rule holds ends
+    /// with the backward that uses it up.
+    Custom,
 }
 
 /// An input of a recorded call.
@@ -61,10 +66,12 @@ pub(crate) enum Saved {
 }
 
 /// The saved inputs and outputs; an entry is there where the op's `saves` names it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct SavedValues {
     pub ins: SmallVec<[Option<Saved>; 3]>,
     pub outs: SmallVec<[Option<Saved>; 2]>,
+    /// Of a [`Kind::Custom`].
+    pub rule: Option<Arc<dyn Custom>>,
 }
 
 pub(crate) struct Node {

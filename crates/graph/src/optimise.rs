@@ -5,26 +5,23 @@ use crate::call::{Call, Calls};
 use crate::exec::{self, Unit};
 use crate::expand;
 use crate::fuse::Fuser;
-use crate::liveness::{AddressMap, Liveness, drop_dead};
+use crate::liveness::{Liveness, drop_dead};
 use crate::modes;
-use crate::value::Value;
 use mxnp_core::op::Run;
-use mxnp_engine::{Kind, Task, engine};
+use mxnp_engine::{Kind, engine};
 use std::sync::Arc;
 
-/// The tasks of a flush, in program order. `held` lists the values that the flush itself refers to once more.
-pub(crate) fn tasks<'a>(calls: Calls, held: impl Iterator<Item = *const Value> + 'a) -> Vec<Task> {
-    let held: AddressMap<()> = held.map(|value| (value as usize, ())).collect();
-    let extra = |key: usize| held.contains_key(&key) as usize;
+/// The work of a flush, in program order.
+pub(crate) fn plan(calls: Calls) -> Vec<Unit> {
     let fuse = modes::fusion() && engine().kind() != Kind::Naive;
     let mut calls = expand::expand(calls);
-    let mut life = Liveness::of(&calls, extra);
-    calls = drop_dead(calls, &life);
-    if fuse {
-        retarget(&mut calls, &life);
+    let mut life = Liveness::of(&calls);
+    let dropped = drop_dead(&mut calls, &life);
+    let retargeted = fuse && retarget(&mut calls, &life);
+    if dropped || retargeted {
+        life = Liveness::of(&calls);
     }
-    life = Liveness::of(&calls, extra);
-    units(calls, &life, fuse).into_iter().map(exec::task).collect()
+    units(calls, &life, fuse)
 }
 
 /// Groups runs of fusable calls into passes; everything else is a unit of its own.
@@ -33,17 +30,15 @@ fn units(calls: Calls, life: &Liveness, fuse: bool) -> Vec<Unit> {
     let mut open: Option<Fuser> = None;
     let mut last = 0;
     for (at, call) in calls.into_iter().enumerate() {
-        let mut fuser = open.take();
-        let joined = fuse && fuser.as_mut().is_some_and(|f| f.add(&call));
+        let joined = fuse && open.as_mut().is_some_and(|fuser| fuser.add(&call));
         if !joined {
-            units.extend(fuser.take().map(|f| Unit::Pass(f.finish(last, life))));
-            fuser = Fuser::begin(&call);
-            if fuser.is_none() {
+            units.extend(open.take().map(|fuser| Unit::Pass(fuser.finish(last, life))));
+            open = Fuser::begin(&call);
+            if open.is_none() {
                 units.push(Unit::Kernel(kernel_of(call, life)));
             }
         }
         last = at;
-        open = fuser;
     }
     units.extend(open.map(|f| Unit::Pass(f.finish(last, life))));
     units
@@ -57,7 +52,7 @@ fn kernel_of(call: Box<Call>, life: &Liveness) -> exec::Kernel {
         .map(|i| {
             let seen = life.get(&call.outs[i].at.value);
             // A value touched once is touched by this call alone.
-            !hidden.contains(&i) || seen.observable || seen.is_used_elsewhere()
+            !hidden.contains(&i) || seen.is_observable() || seen.is_used_elsewhere()
         })
         .collect();
     exec::Kernel { call, wanted }
@@ -65,7 +60,8 @@ fn kernel_of(call: Box<Call>, life: &Liveness) -> exec::Kernel {
 
 /// Where a kernel's result is only copied into existing memory of the same form (a gradient into its buffer),
 /// the kernel writes there at once.
-fn retarget(calls: &mut Calls, life: &Liveness) {
+fn retarget(calls: &mut Calls, life: &Liveness) -> bool {
+    let before = calls.len();
     let mut at = 0;
     while at < calls.len() {
         match producer(calls, at, life) {
@@ -79,6 +75,7 @@ fn retarget(calls: &mut Calls, life: &Liveness) {
             None => at += 1,
         }
     }
+    calls.len() < before
 }
 
 /// The kernel call, and which of its outputs, that the copy numbered `at` only passes on.
@@ -95,7 +92,7 @@ fn producer(calls: &[Box<Call>], at: usize, life: &Liveness) -> Option<(usize, u
         && from.is_whole()
         && to.at.is_whole()
         && from.layout.shape == to.at.layout.shape
-        && !seen.observable
+        && !seen.is_observable()
         && seen.is_touched_twice();
     if !plain {
         return None;

@@ -2,8 +2,8 @@
 //! not depend on when, where or whether it runs. Initialisers count by themselves: lazy initialisation and
 //! hybridizing change nothing for the rest of the program.
 
-use mxnp_core::op::Draw;
 use crate::sync::Mutex;
+use mxnp_core::op::Draw;
 use std::cell::Cell;
 use std::hash::{BuildHasher, Hasher, RandomState};
 

@@ -2,9 +2,9 @@
 
 use crate::error::Result;
 use crate::segment::Segment;
+use crate::sync::RwLock;
 use crate::value::SegmentId;
 use mxnp_engine::engine;
-use crate::sync::RwLock;
 use std::sync::Arc;
 
 /// Slot i holds the segment numbered i + 1.

@@ -4,11 +4,12 @@
 //! optimised and pushed, so they reach every variable in program order.
 
 use crate::call::{Call, Calls, In};
+use crate::exec::{self, Unit};
 use crate::optimise;
 use crate::registry;
+use crate::sync::Mutex;
 use crate::value::{MANY, SegmentId, Value};
 use mxnp_engine::{Hint, Kind, engine};
-use crate::sync::Mutex;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -111,13 +112,12 @@ impl Segment {
             return;
         }
         let Inner { calls, work, .. } = std::mem::take(inner);
-        let mut touched: Vec<Arc<Value>> = calls.iter().flat_map(|call| call.touched()).map(|(v, _)| v.clone()).collect();
-        touched.sort_unstable_by_key(Arc::as_ptr);
-        touched.dedup_by(|a, b| Arc::ptr_eq(a, b));
         let hint = if work < INLINE { Hint::Inline } else { Hint::Queue };
-        let tasks = optimise::tasks(calls, touched.iter().map(|v| Arc::as_ptr(v)));
-        for task in tasks {
-            if let Some(ready) = engine().push(task, hint) {
+        let units = optimise::plan(calls);
+        // What the plan leaves out nobody can reach, or a mark that stays only costs a needless flush.
+        let touched: Vec<Arc<Value>> = units.iter().flat_map(Unit::values).cloned().collect();
+        for unit in units {
+            if let Some(ready) = engine().push(exec::task(unit), hint) {
                 // Small, or the naive engine: it runs here, before the next push can depend on it.
                 ready.run();
             }

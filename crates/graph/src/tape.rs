@@ -11,7 +11,7 @@ use crate::modes;
 use crate::node::{Edge, Kind, Node, Parent, Saved, SavedValues, Slot};
 use crate::rules::Eager;
 use mxnp_core::op::{Grad, Meta, Run};
-use mxnp_core::ops::{arith, create};
+use mxnp_core::ops::{arith, cast, create};
 use mxnp_core::rules::{Sym, Vjp};
 use mxnp_core::shape::display;
 use mxnp_core::{DType, ErrorKind, Scalar};
@@ -29,10 +29,15 @@ pub fn attach_grad(a: &mut Handle, grad: Option<Array>, req: GradReq) -> Result<
         (GradReq::Null, _) => None,
         (_, Some(grad)) => {
             if grad.shape() != a.shape() {
-                let text = format!("gradient of shape {} for an array of shape {}", display(grad.shape()), display(a.shape()));
+                let text = format!(
+                    "gradient of shape {} for an array of shape {}",
+                    display(grad.shape()),
+                    display(a.shape())
+                );
                 return Err(Error::value("attach_grad", text));
             }
-            Some(Slot { grad, req, fresh: false })
+            // Its memory alone: with a history that leads back to `a` the two would keep each other alive.
+            Some(Slot { grad: grad.detach(), req, fresh: false })
         }
         (_, None) => Some(Slot { grad: full(a, 0.0)?, req, fresh: false }),
     };
@@ -93,11 +98,12 @@ pub fn set_fresh_grad(a: &Array, fresh: bool) {
 }
 
 /// Records a call with a rule of the user's: `outs` get its node.
-pub fn record_custom(ins: &[&Array], outs: &mut [&mut Handle], rule: Box<dyn Custom>) {
+pub fn record_custom(ins: &[&Array], outs: &mut [&mut Handle], rule: Arc<dyn Custom>) {
     let parent = |a: &&Array| Parent { edge: a.node.clone(), meta: a.meta() };
     let metas = outs.iter().map(|out| out.meta()).collect();
     let parents = ins.iter().map(parent).collect();
-    let node = Node::new(Kind::Custom(rule), parents, SmallVec::new(), metas, SavedValues::default());
+    let saved = SavedValues { rule: Some(rule), ..SavedValues::default() };
+    let node = Node::new(Kind::Custom, parents, SmallVec::new(), metas, saved);
     let node = Arc::new(node);
     for (i, out) in outs.iter_mut().enumerate() {
         let at = out.at.clone();
@@ -138,7 +144,29 @@ pub fn grad(
     walk.start(heads, head_grads)?;
     let mut found = vec![None; vars.len()];
     walk.run(Some((vars, &mut found)))?;
-    found.into_iter().zip(vars).map(|(g, var)| g.map_or_else(|| full(var, 0.0), Ok)).collect()
+    let mut grads: Vec<Array> = Vec::with_capacity(vars.len());
+    for (g, var) in found.into_iter().zip(vars) {
+        grads.push(match g {
+            Some(g) => private(g, &grads)?,
+            None => full(var, 0.0)?,
+        });
+    }
+    Ok(grads)
+}
+
+/// A gradient as an array of its own: a rule may pass on its head gradient or a broadcast view of it, and writing
+/// to the result must change neither the caller's arrays nor the gradients in `others`.
+fn private(g: Array, others: &[Array]) -> Result<Array> {
+    let (handles, _) = g.at.value.handles();
+    if handles == 0 && g.at.is_whole() && !others.iter().any(|other| other.same_value(&g)) {
+        return Ok(g);
+    }
+    copy(&g)
+}
+
+/// A copy, with the history of `g`.
+fn copy(g: &Array) -> Result<Array> {
+    Ok(invoke(&cast::ASTYPE, cast::astype(g.dtype()), &[Input::Array(g)])?[0].clone())
 }
 
 /// The modes of a backward, undone when it ends.
@@ -276,7 +304,7 @@ impl Walk {
     /// Applies a node's rule and passes the gradients on.
     fn visit(&mut self, node: &Arc<Node>, heads: Grads) -> Result<()> {
         let saved = match self.keep {
-            true => node.saved.lock().as_ref().map(|s| SavedValues { ins: s.ins.clone(), outs: s.outs.clone() }),
+            true => node.saved.lock().clone(),
             false => node.saved.lock().take(),
         };
         let Some(saved) = saved else {
@@ -284,10 +312,14 @@ impl Walk {
             let error = mxnp_core::Error::new(ErrorKind::State, "backward", text);
             return Err(Error::Op(error.with_hint("pass retain_graph=True to the first backward")));
         };
-        let grads = match &node.kind {
-            Kind::Leaf => return Ok(()),
-            Kind::Custom(rule) => rule.backward(heads.into_vec())?.into(),
-            Kind::Call { .. } => apply(node, &saved, heads)?,
+        let grads = match &saved.rule {
+            Some(rule) => {
+                // Copies: the user's rule may write to them, and others may still read the originals.
+                let own =
+                    heads.iter().map(|g| g.as_ref().map(copy).transpose()).collect::<Result<Vec<_>>>()?;
+                rule.backward(own)?.into()
+            }
+            None => apply(node, &saved, heads)?,
         };
         for (parent, g) in node.parents.iter().zip(grads) {
             if let (Some(edge), Some(g)) = (&parent.edge, g) {
@@ -346,7 +378,8 @@ fn apply(node: &Arc<Node>, saved: &SavedValues, heads: Grads) -> Result<Grads> {
         outs.push((meta.clone(), value.map(|handle| Sym::new(&rules, handle))));
     }
     let visible = node.outs.len() - op.hidden;
-    let heads = heads.into_iter().take(visible.max(1)).map(|g| g.map(|g| Sym::new(&rules, rules.put(g)))).collect();
+    let heads =
+        heads.into_iter().take(visible.max(1)).map(|g| g.map(|g| Sym::new(&rules, rules.put(g)))).collect();
     let needs = node.parents.iter().enumerate().map(|(i, p)| (p.edge.is_some() as u32) << i).sum();
     let vjp = Vjp { rules: &rules, attrs, ins, outs, heads, needs };
     let spread = matches!(op.run, Run::Elementwise(_));
@@ -397,6 +430,5 @@ fn cast_to(g: &Array, head: &Array) -> Result<Array> {
     if g.dtype() == head.dtype() {
         return Ok(g.clone());
     }
-    use mxnp_core::ops::cast;
     Ok(invoke(&cast::ASTYPE, cast::astype(head.dtype()), &[Input::Array(g)])?[0].clone())
 }

@@ -23,7 +23,10 @@ enum Storage {
     /// Nothing was computed yet, or the buffer went to another value.
     None,
     Owned(Buffer),
-    Foreign { base: *mut u8, _owner: Kept },
+    Foreign {
+        base: *mut u8,
+        _owner: Kept,
+    },
 }
 
 /// What keeps foreign memory alive; dropped by way of the release list.
@@ -47,8 +50,9 @@ pub(crate) struct Value {
     computed: AtomicBool,
     /// Raised when a write is appended; the tape compares it.
     version: AtomicU64,
-    /// Foreign code can see the memory: it is never reused, and calls on it are waited for.
-    shared: AtomicBool,
+    /// How many loans let foreign code see the memory, foreign memory counting as one that never ends: meanwhile
+    /// it is never reused, and calls on it are waited for.
+    loans: AtomicU32,
     writable: bool,
     /// The segment with a pending read, or MANY.
     readers: AtomicU32,
@@ -81,7 +85,7 @@ impl Value {
             var: Var::new(),
             bytes,
             device,
-            shared: AtomicBool::new(matches!(storage, Storage::Foreign { .. })),
+            loans: AtomicU32::new(matches!(storage, Storage::Foreign { .. }) as u32),
             storage: UnsafeCell::new(storage),
             computed: AtomicBool::new(computed),
             version: AtomicU64::new(0),
@@ -105,7 +109,13 @@ impl Value {
     }
 
     /// A value in foreign memory, shared from the start.
-    pub fn foreign(base: *mut u8, bytes: usize, device: Device, writable: bool, owner: release::Owner) -> Value {
+    pub fn foreign(
+        base: *mut u8,
+        bytes: usize,
+        device: Device,
+        writable: bool,
+        owner: release::Owner,
+    ) -> Value {
         let storage = Storage::Foreign { base, _owner: Kept(Some(owner)) };
         Value { writable, ..Value::with(storage, bytes, device, true, 0) }
     }
@@ -164,11 +174,17 @@ impl Value {
     }
 
     pub fn is_shared(&self) -> bool {
-        self.shared.load(Acquire)
+        self.loans.load(Acquire) > 0
     }
 
-    pub fn share(&self) {
-        self.shared.store(true, Release);
+    /// Begins a loan of the memory to foreign code.
+    pub fn lend(&self) {
+        self.loans.fetch_add(1, AcqRel);
+    }
+
+    /// Ends a loan: what foreign code wrote is there for the calls that follow.
+    pub fn end_loan(&self) {
+        self.loans.fetch_sub(1, Release);
     }
 
     pub fn is_writable(&self) -> bool {

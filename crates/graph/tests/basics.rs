@@ -119,7 +119,8 @@ fn a_long_tape_is_dropped_without_recursion() {
     modes::set_recording(true);
     let mut y = (*x).clone();
     for _ in 0..200_000 {
-        y = invoke(&arith::ADD, Attrs::NONE, &[(&y).into(), Input::Scalar(Scalar::Int(1))]).unwrap()[0].clone();
+        y = invoke(&arith::ADD, Attrs::NONE, &[(&y).into(), Input::Scalar(Scalar::Int(1))]).unwrap()[0]
+            .clone();
     }
     modes::set_recording(false);
     assert_eq!(values(&y), [200_001.]);
@@ -128,6 +129,7 @@ fn a_long_tape_is_dropped_without_recursion() {
 
 #[test]
 fn full_spreads_its_operand() {
-    let f = invoke(&create::FULL, create::full(&[2, 2], DType::F32), &[Input::Scalar(Scalar::Int(7))]).unwrap();
+    let f =
+        invoke(&create::FULL, create::full(&[2, 2], DType::F32), &[Input::Scalar(Scalar::Int(7))]).unwrap();
     assert_eq!(values(&f[0]), [7.; 4]);
 }

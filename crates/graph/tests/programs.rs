@@ -72,7 +72,8 @@ impl Program {
     }
 
     fn elementwise(&mut self) {
-        let names = ["add", "subtract", "multiply", "maximum", "true_divide", "exp", "negative", "less", "where"];
+        let names =
+            ["add", "subtract", "multiply", "maximum", "true_divide", "exp", "negative", "less", "where"];
         let Some(op) = ops::find(names[self.pick.below(names.len())]) else { return };
         let arity = match op.arity {
             mxnp_core::op::Arity::Exactly(n) => n,

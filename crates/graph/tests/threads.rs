@@ -78,7 +78,8 @@ fn relay(threads: usize, rounds: usize, n: usize) {
                     let old = (*a).clone();
                     let ins = [Input::Array(&old), Input::Scalar(Scalar::Int(2))];
                     invoke_into(&arith::MULTIPLY, Attrs::NONE, &ins, &mut [&mut a]).unwrap();
-                    let total = invoke(&reduce::SUM, reduce::sum_attrs(&[0], false), &[Input::Array(&a)]).unwrap();
+                    let total =
+                        invoke(&reduce::SUM, reduce::sum_attrs(&[0], false), &[Input::Array(&a)]).unwrap();
                     let share = [(&total[0]).into(), Input::Scalar(Scalar::Int(2 * n as i128))];
                     let half = invoke(&arith::TRUE_DIVIDE, Attrs::NONE, &share).unwrap();
                     assign(&mut a, &[], Input::Array(&half[0])).unwrap();
