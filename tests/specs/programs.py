@@ -7,6 +7,7 @@ steps. What is asserted of programs is test_programs.py's.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as onp
 from hypothesis import strategies as st
 
-from mxnp import np
+from mxnp import MXNetError, np
 from specs.tolerance import numpy_dtype
 
 SHAPES = ((4, 5), (5, 4), (5,), (2, 4, 5), (), (1,), (4, 5), (5, 4), (1, 5), (4, 1), (0, 5))
@@ -352,3 +353,73 @@ class Machine:
             return True
         shares = onp.shares_memory if self.xp is onp else lambda a, b: a.same_memory(b)
         return not any(shares(x, self.values[i]) for i in range(len(self.frozen)))
+
+
+# ---- Programs whose steps have gradients
+
+
+SMOOTH = ("tanh", "sin", "square", "negative")
+LEAVES = ((4, 5), (5, 4), (5,))
+TRACED = (
+    *(
+        "unary",
+        "unary",
+        "binary",
+        "binary",
+        "view",
+        "view",
+        "mean",
+        "matmul",
+        "copy",
+        "drop",
+        "fresh",
+        "fresh",
+    ),
+    *("write", "write number", "inplace", "write index", "write reshaped", "out"),
+)
+
+
+def traced_step(rng: random.Random) -> Step:
+    """A step that has a gradient, or a write to anything at all."""
+    at = tuple(rng.randrange(40) for _ in range(3))
+    kind = rng.choice(TRACED)
+    if kind == "unary":
+        return Step(kind, rng.choice(SMOOTH), at)
+    if kind == "binary":
+        return Step(kind, rng.choice(("multiply", "mean_of", "half_difference")), at)
+    if kind == "view":
+        return Step(kind, rng.choice(VIEWS), at[:1], (rng.randrange(4), rng.choice((1, 2))))
+    if kind == "mean":
+        return Step("fold", "mean", at[:1], (rng.choice((None, 0, -1)), rng.random() < 0.5))
+    if kind in {"write", "write number", "fresh"}:
+        return Step(kind, rng.choice(WINDOWS), at[:2], 0.5)
+    if kind == "inplace":
+        return Step(kind, rng.choice(("+=", "-=", "*=")), at)
+    if kind == "write index":
+        return Step(kind, "", at[:2], rng.randrange(6))
+    return Step(kind, "multiply" if kind == "out" else "", at)
+
+
+def traced(seed: int, leaves, refused: set[int], find: bool) -> Any:
+    """A number made of `leaves` by forty random steps. Writes that recording refuses are added to `refused` where
+    `find`, and else left out.
+    """
+    rng = random.Random(seed)
+    machine = Machine(np, "float64", leaves)
+    for n in range(40):
+        step = traced_step(rng)
+        if n in refused:
+            continue
+        try:
+            if step.kind == "fresh":  # a write to a result of its own, which recording takes
+                x = machine.values[step.args[0] % len(machine.values)] * 0.5
+                machine.values.append(x)
+                machine.write_number(step, x)
+                x *= 0.5
+            else:
+                machine.step(step)
+        except MXNetError as error:
+            if not find or not re.search("read-only|in place", str(error)):
+                raise
+            refused.add(n)
+    return sum((np.sum(v * v * 0.1) for v in machine.values[3:]), np.sum(leaves[0] * leaves[0]))
