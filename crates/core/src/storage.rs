@@ -14,6 +14,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// The alignment of every buffer: a cache line, and the widest vector register.
 pub const ALIGN: usize = 64;
 
+/// The process may hold twice the memory it has used at once, and this many bytes.
+const SPARE: usize = 256 << 20;
+
 /// Four classes per power of two, from 64 bytes up to the address space.
 const CLASSES: usize = 4 * 58;
 
@@ -95,7 +98,14 @@ impl Buffer {
                 POOL.cached.fetch_sub(bytes, Relaxed);
                 ptr
             }
-            None => allocate(bytes)?,
+            None => {
+                // Sizes that change all the time would otherwise leave a full cache behind for each of them.
+                let held = POOL.live.load(Relaxed) + POOL.cached.load(Relaxed) + bytes;
+                if held > 2 * POOL.peak.load(Relaxed) + SPARE {
+                    release();
+                }
+                allocate(bytes)?
+            }
         };
         let live = POOL.live.fetch_add(bytes, Relaxed) + bytes;
         POOL.peak.fetch_max(live, Relaxed);

@@ -82,21 +82,23 @@ impl Shared {
     /// must unpark this thread.
     fn block_until(&self, done: &dyn Fn() -> bool) -> Result<(), TaskError> {
         let check = INTERRUPT.get();
-        let mut asked = Instant::now();
+        let asked = Cell::new(Instant::now());
+        let is_due = || check.is_some() && asked.get().elapsed() >= CHECK_EVERY;
         let result = loop {
             let visit = Visit::new(self);
-            while !done() && self.help(Count::RanByWaiters) {}
+            // Helping ends when the check is due: with enough work it would go on for as long as the work does.
+            while !done() && !is_due() && self.help(Count::RanByWaiters) {}
             drop(visit);
             if done() {
                 break Ok(());
             }
             if let Some(interrupted) = check
-                && asked.elapsed() >= CHECK_EVERY
+                && is_due()
             {
                 if interrupted() {
                     break Err(TaskError::new("wait", EngineError::Interrupted));
                 }
-                asked = Instant::now();
+                asked.set(Instant::now());
             }
             self.doze(done, check.map(|_| CHECK_EVERY));
         };

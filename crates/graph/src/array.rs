@@ -42,7 +42,7 @@ pub struct Exported {
     pub ptr: *mut u8,
     pub layout: Layout,
     pub dtype: DType,
-    loan: Loan,
+    _loan: Loan,
 }
 
 /// Makes a value count as shared while it lives.
@@ -188,7 +188,7 @@ impl Array {
             _ => unsafe { base.add(self.at.layout.offset * self.at.dtype.size()) },
         };
         let (layout, dtype) = (self.at.layout.clone(), self.at.dtype);
-        Ok(Exported { ptr, layout, dtype, loan })
+        Ok(Exported { ptr, layout, dtype, _loan: loan })
     }
 
     /// Waits, and copies the elements in C order to `dst`, which has their size in bytes. May block.

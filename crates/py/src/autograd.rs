@@ -8,6 +8,7 @@ use mxnp_graph::tape::{self, Custom, GradReq};
 use mxnp_graph::{Array, Handle, modes};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PySequence, PyString};
+use std::sync::Arc;
 
 #[pyfunction]
 pub fn set_recording(on: bool) -> bool {
@@ -241,7 +242,7 @@ pub fn record_custom(
         // Handles of the outputs' values take the node, and give it to the objects.
         let mut handles: Vec<Handle> = outputs.iter().map(|y| Handle::new(y.get().array(py))).collect();
         let mut slots: Vec<&mut Handle> = handles.iter_mut().collect();
-        tape::record_custom(&inputs, &mut slots, Box::new(PyRule(backward)));
+        tape::record_custom(&inputs, &mut slots, Arc::new(PyRule(backward)));
         for (output, handle) in outputs.iter().zip(&handles) {
             output.get().change(py, |y| y.set((**handle).clone()));
         }

@@ -15,6 +15,7 @@ use mxnp_core::{DType, Scalar};
 use mxnp_graph::{Array, DeviceKind, Handle, Input, modes, tape};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple};
+use std::sync::Arc;
 
 /// Refuses a device that no array can be on.
 pub fn check_device(py: Python<'_>, device: mxnp_graph::Device) -> PyResult<()> {
@@ -103,7 +104,7 @@ fn moved(array: &Array, device: mxnp_graph::Device) -> mxnp_graph::Result<Array>
         return Ok(copy);
     }
     let mut handle = Handle::new(copy);
-    tape::record_custom(&[array], &mut [&mut handle], Box::new(MoveBack(array.device())));
+    tape::record_custom(&[array], &mut [&mut handle], Arc::new(MoveBack(array.device())));
     Ok((*handle).clone())
 }
 
