@@ -163,7 +163,8 @@ fn is_mapped(_bytes: usize) -> bool {
 fn system_allocate(bytes: usize) -> Option<NonNull<u8>> {
     #[cfg(unix)]
     if is_mapped(bytes) {
-        let (read_write, private) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let (read_write, private) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         // SAFETY: a new anonymous mapping touches no existing memory.
         let ptr = unsafe { libc::mmap(std::ptr::null_mut(), bytes, read_write, private, -1, 0) };
         if ptr == libc::MAP_FAILED {
