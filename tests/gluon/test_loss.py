@@ -1,6 +1,7 @@
 """Losses: values that MXNet 2.0.0b1 gives, gradients, weights, and what must be refused."""
 
 import math
+import re
 
 import numpy as onp
 import pytest
@@ -154,6 +155,8 @@ def test_labels_out_of_range_raise(bad, from_logits):
     with pytest.raises(IndexError) as raised:
         evaluate(loss, PRED, onp.array([0, bad, 1], "float32")).wait_to_read()
     assert isinstance(raised.value, MXNetError)
+    named = {math.nan: "-1"}.get(bad, str(int(bad)) if math.isfinite(bad) else "")
+    assert re.search(rf"pick: index {named}.* is out of bounds for axis 1 with size 4", str(raised.value))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "float16", "float64"])

@@ -85,7 +85,17 @@ ROWS = (
             Case(((4, 3), (4,)), {"keepdims": True}),
         ),
         domain=(ANY, UP),
-        bad=(Bad(lambda np, npx: npx.pick(np.ones((2, 3)), np.ones((3,))), ValueError, "index"),),
+        bad=(
+            Bad(lambda np, npx: npx.pick(np.ones((2, 3)), np.ones((3,))), ValueError, "index"),
+            Bad(
+                lambda np, npx: npx.pick(np.ones((2, 3)), np.array([0, -1]), mode="strict").wait_to_read(),
+                IndexError,
+                "pick: index -1 is out of bounds for axis 1 with size 3",
+            ),
+            Bad(
+                lambda np, npx: npx.pick(np.ones((2, 3)), np.ones(2), mode="nearest"), ValueError, "'strict'"
+            ),
+        ),
     ),
     Row(
         "npx.one_hot",

@@ -24,6 +24,13 @@ ROWS = (
                 "index 7 is out of bounds for axis 0 with size 4",
             ),
             Bad(
+                lambda np, npx: npx.embedding(
+                    np.array([0, -1], dtype="int64"), np.ones((4, 5)), input_dim=4, output_dim=5
+                ).wait_to_read(),
+                IndexError,
+                "index -1 is out of bounds for axis 0 with size 4",
+            ),
+            Bad(
                 lambda np, npx: npx.embedding(np.array([0]), np.ones((4, 5)), input_dim=3, output_dim=5),
                 ValueError,
                 r"embedding.*\(4, 5\)",

@@ -48,8 +48,9 @@ pub fn parse(obj: &Bound<'_, PyAny>) -> PyResult<DType> {
     if obj.is_none() {
         return Err(type_error(py, "a dtype was expected, got None"));
     }
-    let found = py.import("numpy")?.getattr("dtype")?.call1((obj,))?;
-    from_numpy(&found)
+    let found = py.import("numpy")?.getattr("dtype")?.call1((obj,));
+    // NumPy's own words in mxnp's class.
+    from_numpy(&found.map_err(|error| type_error(py, error.value(py).to_string()))?)
 }
 
 /// The dtype of a `numpy.dtype` object; TypeError where mxnp has none such.

@@ -69,6 +69,8 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> ndarray:
 def pick(data: Any, index: Any, axis: int = -1, mode: str = "clip", keepdims: bool = False) -> ndarray:
     """One element of `data` along `axis` for each position of the other axes; indices out of range by `mode`.
 
+    `mode`: 'clip' to the nearest, 'wrap' around, 'raise' IndexError, or 'strict': negative ones raise too.
+
     >>> npx.pick(np.array([[1, 2], [3, 4]]), np.array([0, 1]))
     array([1., 4.])
     """
@@ -202,6 +204,13 @@ def digitize(x: Any, bins: Any, right: bool = False) -> ndarray:
     array([0, 2], dtype=int64)
     """
     edges = as_array(bins)
+    if edges.ndim != 1:
+        depth = "small" if not edges.ndim else "large"
+        raise MXNetValueError(
+            f"digitize: object of too {depth} depth for desired array: bins must have one axis"
+        )
+    if "c" in (edges.dtype.kind, as_array(x).dtype.kind):
+        raise MXNetTypeError("digitize: x and bins may not be complex")
     values = edges.asnumpy()
     if (values[1:] < values[:-1]).any():
         if (values[1:] > values[:-1]).any():

@@ -251,23 +251,21 @@ class SoftmaxCrossEntropyLoss(Loss):
             pred = npx.log_softmax(pred, axis=self._axis)
         if self._sparse_label:
             label = self._class_numbers(pred, label, sample_weight)
-            loss = npx.pick(pred, label, axis=self._axis, keepdims=True, mode="raise")
+            loss = npx.pick(pred, label, axis=self._axis, keepdims=True, mode="strict")
         else:
             loss = np.sum(pred * _reshape_like(label, pred), axis=self._axis, keepdims=True)
         return self._finish(loss, sample_weight, factor=-1.0)
 
     def _class_numbers(self, pred: Any, label: Any, sample_weight: Any) -> Any:
-        """The labels in the predictions' shape with length 1 along `axis`; those without weight become 0.
-
-        `pick` counts negative indices from the end and takes NaN for 0, so these become one past the end.
-        """
+        """The labels in the predictions' shape with length 1 along `axis`; those without weight become 0."""
         axis = self._axis % pred.ndim
         label = _reshape_label(label, (*pred.shape[:axis], 1, *pred.shape[axis + 1 :]))
         if sample_weight is not None:
             label = np.where(_fitting(sample_weight, label) != 0, label, np.zeros_like(label))
-        if label.dtype.kind == "i":
-            label = label.astype("int64")  # narrower ones cannot hold every number of classes
-        return np.where(label >= 0, label, pred.shape[axis]) if label.dtype.kind in "if" else label
+        if label.dtype.kind != "f":
+            return label
+        # As indices, -0.5 and NaN would be 0: they are no class.
+        return np.where(label >= 0, label, np.where(label <= -1, label, -1))
 
 
 SoftmaxCELoss = SoftmaxCrossEntropyLoss

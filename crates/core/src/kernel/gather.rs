@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub enum Bound {
     /// It is an error; negative ones in range count from the end.
     Raise,
+    /// It is an error, and so is every negative one: labels, rows of an embedding.
+    Strict,
     /// It is moved to the nearest end; negative ones become 0.
     Clip,
     /// It is taken modulo the size.
@@ -26,7 +28,7 @@ impl Bound {
         let n = size as i64;
         let at = match self {
             Bound::Raise if index < 0 => index.wrapping_add(n),
-            Bound::Raise => index,
+            Bound::Raise | Bound::Strict => index,
             Bound::Clip => index.min(n - 1).max(0),
             Bound::Wrap if n > 0 => index.rem_euclid(n),
             Bound::Wrap => 0,

@@ -40,13 +40,14 @@ pub fn at_into(axis: usize, mode: &str, shape: &[usize]) -> Attrs {
     Attrs::new(AtInto { axis: axis as i64, mode: mode.into(), shape: shape.into() })
 }
 
-/// Reads a mode.
+/// Reads a mode: NumPy's `raise`, `clip` and `wrap`, or `strict`, for which a negative index is out of range.
 pub fn bound(op: &'static str, mode: &str) -> Result<Bound> {
     match mode {
         "raise" => Ok(Bound::Raise),
         "clip" => Ok(Bound::Clip),
         "wrap" => Ok(Bound::Wrap),
-        _ => Err(Error::value(op, format!("mode must be 'raise', 'clip' or 'wrap', got '{mode}'"))),
+        "strict" => Ok(Bound::Strict),
+        _ => Err(Error::value(op, format!("mode must be 'raise', 'strict', 'clip' or 'wrap', got '{mode}'"))),
     }
 }
 

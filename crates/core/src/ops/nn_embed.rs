@@ -44,12 +44,12 @@ fn infer_embedding(a: &InferArgs) -> Result<Inferred> {
 fn run_embedding(a: &KernelArgs) -> Result<()> {
     let (indices, weight) = (&a.ins[0], &a.ins[1]);
     let axes = [Axis { size: weight.layout.shape[0], stride: weight.layout.strides[0], number: 0 }];
-    let found = places(a.op, &[*indices], &indices.layout.shape, &axes, Bound::Raise, a.par)?;
+    let found = places(a.op, &[*indices], &indices.layout.shape, &axes, Bound::Strict, a.par)?;
     gather(weight, &Rows::new(weight.layout, 0, 1), &found, &a.out(0), a.par);
     Ok(())
 }
 
-/// `embedding(indices, weight)`: a row of the weight for each index; one out of range is an error.
+/// `embedding(indices, weight)`: a row of the weight for each index; one out of range or negative is an error.
 pub static EMBEDDING: Op = Op {
     attrs: Embedding::read,
     grad: Grad::Vjp(|v| {

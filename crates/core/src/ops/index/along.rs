@@ -8,14 +8,14 @@ use crate::kernel::walk::{GRAIN, Walk};
 use crate::layout::{Strides, contiguous_strides};
 use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
 use crate::ops::shape::with_size;
-use crate::rules::{IntoOperand, Sym};
+use crate::rules::IntoOperand;
 use crate::shape::{Shape, broadcast, check_axis, display};
 use crate::view::View;
 use crate::{DType, Error, Result, attrs, with_type, with_word};
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
 attrs! {
-    /// `axis`: the axis the indices count along; `mode`: `raise`, `clip` or `wrap`.
+    /// `axis`: the axis the indices count along; `mode`: `raise`, `strict`, `clip` or `wrap`.
     pub struct Along { axis: i64, mode: String = "raise".into() }
 }
 
@@ -90,7 +90,14 @@ fn run_take_along(a: &KernelArgs) -> Result<()> {
     // SAFETY: the layout of `found`.
     let found_view = unsafe { View::new(found.as_ptr().cast(), &dense, DType::I64) };
     let which = strides_to(&found_view, shape, axis);
-    let walk = Walk::new(shape, [&from, &which, &out.layout.strides]);
+    take_steps(a, &Walk::new(shape, [&from, &which, &out.layout.strides]), &found, stride);
+    Ok(())
+}
+
+/// Copies from the first input to the output: `walk` has the strides of the input, of `found` and of the output, and
+/// each step of `found` is `stride` elements of the input.
+fn take_steps(a: &KernelArgs, walk: &Walk<3>, found: &[isize], stride: isize) {
+    let (x, out) = (&a.ins[0], a.out(0));
     let (_, [s, t, d]) = walk.inner();
     with_word!(x.dtype.size(), W => {
         let (from, to) = (Shared(x.start().cast::<W>().cast_mut()), Shared(out.start().cast::<W>()));
@@ -101,7 +108,6 @@ fn run_take_along(a: &KernelArgs) -> Result<()> {
             }
         });
     });
-    Ok(())
 }
 
 /// `take_along_axis(x, indices, axis)`: `x[..., indices[..., k, ...], ...]`, other axes broadcast.
@@ -185,7 +191,7 @@ pub static SCATTER_ALONG: Op = Op {
 
 attrs! {
     /// `axis`: the axis to pick along; `keepdims`: keep it with size 1; `mode`: `clip` (MXNet's default),
-    /// `wrap` or `raise`.
+    /// `wrap`, `raise` or `strict`.
     pub struct Pick { axis: i64 = -1, keepdims: bool = false, mode: String = "clip".into() }
 }
 
@@ -219,11 +225,24 @@ fn infer_pick(a: &InferArgs) -> Result<Inferred> {
     Ok(Inferred { ins: smallvec![x.dtype, DType::I64], outs: smallvec![Meta::new(shape, x.dtype)] })
 }
 
-fn pick_body<'r>(attrs: &Attrs, _: &'r dyn crate::rules::Rules, x: &[Sym<'r>]) -> SmallVec<[Sym<'r>; 2]> {
-    let Pick { axis, keepdims, mode } = attrs.get::<Pick>();
-    let Ok((axis, kept, dropped)) = pick_shapes("", *axis, &x[0].shape()) else { return smallvec![] };
-    let taken = x[0].apply(&TAKE_ALONG_AXIS, along(axis, mode), &[x[1].reshape(&kept).operand()]);
-    smallvec![taken.reshape(if *keepdims { &kept } else { &dropped })]
+fn run_pick(a: &KernelArgs) -> Result<()> {
+    let Pick { axis, mode, .. } = a.attrs.get::<Pick>();
+    let (x, index, out) = (&a.ins[0], &a.ins[1], a.out(0));
+    let axis = check_axis(a.op, *axis, x.layout.ndim())?;
+    let found = steps(a, index, x.layout.shape[axis], axis, mode)?;
+    let mut shape = x.layout.shape.clone();
+    shape.remove(axis);
+    let others = |layout: &crate::Layout| {
+        let mut strides = layout.strides.clone();
+        if strides.len() > shape.len() {
+            strides.remove(axis);
+        }
+        strides
+    };
+    let (from, to) = (others(x.layout), others(out.layout));
+    let walk = Walk::new(&shape, [&from, &contiguous_strides(&shape), &to]);
+    take_steps(a, &walk, &found, x.layout.strides[axis]);
+    Ok(())
 }
 
 /// `pick(x, index, axis, keepdims, mode)`: one element for each position of the other axes.
@@ -239,5 +258,5 @@ pub static PICK: Op = Op {
         smallvec![gx, None]
     }),
     saves: Saves { inputs: 0b10, outputs: 0 },
-    ..Op::new("pick", 2, infer_pick, Run::Body(pick_body))
+    ..Op::new("pick", 2, infer_pick, Run::Kernel(run_pick))
 };
