@@ -41,9 +41,19 @@ def as_array(x: Any) -> ndarray:
     return x if isinstance(x, ndarray) else _core.asarray(x)
 
 
+def integer(x: Any, name: str = "") -> int:
+    """`x` as a Python integer. Raises TypeError, naming the argument, for anything else than a whole number's type."""
+    try:
+        return operator.index(x)
+    except TypeError:
+        prefix = f"{name}: " if name else ""
+        text = f"{prefix}'{type(x).__name__}' object cannot be interpreted as an integer"
+        raise MXNetTypeError(text) from None
+
+
 def normalize_axis(axis: int, ndim: int, name: str = "axis") -> int:
     """`axis` counted from 0. Raises AxisError where it is out of range."""
-    number = operator.index(axis)
+    number = integer(axis, name)
     if not -ndim <= number < ndim:
         prefix = f"{name}: " if name != "axis" else ""
         raise MXNetAxisError(f"{prefix}axis {number} is out of bounds for array of dimension {ndim}")
@@ -77,14 +87,13 @@ def deliver(result: ndarray, out: Any) -> ndarray:
 def shape_of(shape: Any) -> tuple[int, ...]:
     """A shape given as an integer or a sequence of integers."""
     if isinstance(shape, (tuple, list)):
-        return tuple(operator.index(n) for n in shape)
+        return tuple(integer(n, "shape") for n in shape)
     if isinstance(shape, ndarray) or hasattr(shape, "tolist"):
         values = shape.tolist()
         values = values if isinstance(values, list) else [values]
         # Shapes computed in the default mode are float32: whole numbers are taken for what they mean.
         whole = [int(n) if isinstance(n, float) and n.is_integer() else n for n in values]
-        return tuple(operator.index(n) for n in whole)
-    try:
-        return (operator.index(shape),)
-    except TypeError:
-        return tuple(operator.index(n) for n in shape)
+        return tuple(integer(n, "shape") for n in whole)
+    if isinstance(shape, str) or not hasattr(shape, "__iter__"):
+        return (integer(shape, "shape"),)
+    return tuple(integer(n, "shape") for n in shape)

@@ -104,7 +104,10 @@ def float_power(x1: Any, x2: Any, /, out: ndarray | None = None, **kwargs: Any) 
     >>> np.float_power(np.array([4]), 0.5)
     array([2.], dtype=float64)
     """
-    return power(as_array(x1).astype("float64", copy=False), x2, out=out, **kwargs)
+    from .cast import result_type
+
+    double = "complex128" if result_type(x1, x2).kind == "c" else "float64"
+    return power(as_array(x1).astype(double, copy=False), x2, out=out, **kwargs)
 
 
 def divmod(x1: Any, x2: Any) -> tuple[ndarray, ndarray]:
@@ -122,8 +125,14 @@ def modf(x: Any) -> tuple[ndarray, ndarray]:
     >>> np.modf(np.array([1.5, -2.25]))
     (array([ 0.5 , -0.25]), array([ 1., -2.]))
     """
-    whole = trunc(x)
-    return copysign(as_array(x) - whole, x), whole
+    from .compare import isinf
+    from .index import where
+
+    a = as_array(x)
+    if a.dtype.kind in "iub":
+        a = a.astype(_core.default_float())
+    whole = trunc(a)
+    return copysign(where(isinf(a), 0, a - whole), a), whole
 
 
 def nan_to_num(

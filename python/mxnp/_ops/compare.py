@@ -76,10 +76,11 @@ def isclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan:
     array([ True, False])
     """
     x, y = as_array(a), as_array(b)
-    if x.dtype.kind == "b":
-        x = x.astype("int8")
-    if y.dtype.kind == "b":
-        y = y.astype("int8")
+    # Differences of integers would wrap around: 3 - 5 of uint8, abs of the least int64.
+    if x.dtype.kind in "iub":
+        x = x.astype("float64")
+    if y.dtype.kind in "iub":
+        y = y.astype("float64")
     near = logical_and(less_equal(absolute(x - y), atol + rtol * absolute(y)), isfinite(y))
     result = logical_or(near, equal(x, y))
     return logical_or(result, logical_and(isnan(x), isnan(y))) if equal_nan else result

@@ -6,7 +6,6 @@ Ranges and index patterns are made by NumPy and copied in: they are small or mad
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as onp
@@ -15,7 +14,7 @@ from mxnp import _core
 from mxnp._core import ndarray
 from mxnp.error import MXNetTypeError, MXNetValueError, MXNetZeroDivisionError
 
-from ._table import as_array, deliver, op, shape_of
+from ._table import as_array, deliver, integer, op, shape_of
 
 _FULL, _ARANGE, _LINSPACE, _EYE = op("full"), op("arange"), op("linspace"), op("eye")
 
@@ -324,7 +323,7 @@ def linspace(
     >>> np.linspace(0, 1, 5)
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
-    place, count = _device(device, ctx), operator.index(num)
+    place, count = _device(device, ctx), integer(num)
     if count < 0:
         raise MXNetValueError(f"Number of samples, {count}, must be non-negative.")
     if isinstance(start, (int, float)) and isinstance(stop, (int, float)) and axis in (0, -1):
@@ -391,8 +390,8 @@ def eye(
            [0., 1.]])
     """
     to = _core.default_float() if dtype is None else _core.dtype(dtype)
-    rows, columns = operator.index(N), operator.index(N if M is None else M)
-    return _EYE(n=rows, m=columns, k=operator.index(k), dtype=to, device=_device(device, ctx))
+    rows, columns = integer(N), integer(N if M is None else M)
+    return _EYE(n=rows, m=columns, k=integer(k), dtype=to, device=_device(device, ctx))
 
 
 def identity(n: int, dtype: Any = None, *, device: Any = None, ctx: Any = None) -> ndarray:

@@ -3,9 +3,11 @@
 import math
 from typing import Any
 
+from mxnp import _core
 from mxnp._core import ndarray
 
 from ._table import as_array, deliver, ufunc
+from .cast import result_type
 
 exp = ufunc("exp", "e to the power of x.", ">>> np.exp(np.array([0, 1]))\narray([1.       , 2.7182817])")
 exp2 = ufunc("exp2", "2 to the power of x.", ">>> np.exp2(np.array([1, 3]))\narray([2., 8.])")
@@ -34,4 +36,8 @@ def logaddexp2(x1: Any, x2: Any, /, out: ndarray | None = None) -> ndarray:
     array([1.])
     """
     ln2 = math.log(2)
-    return deliver(logaddexp(as_array(x1) * ln2, as_array(x2) * ln2) / ln2, out)
+    dtype = result_type(x1, x2)
+    if dtype.kind in "iub":
+        dtype = _core.default_float()
+    x, y = (as_array(x).astype(dtype, copy=False) * ln2 for x in (x1, x2))
+    return deliver(logaddexp(x, y) / ln2, out)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as onp
 from mxnp._core import ndarray
 from mxnp.error import MXNetTypeError, MXNetValueError
 
-from ._table import as_array, normalize_axis, op
+from ._table import as_array, integer, normalize_axis, op
 from .shape import atleast_1d, atleast_2d, atleast_3d
 
 _CONCATENATE, _STACK, _REPEAT, _TILE = op("concatenate"), op("stack"), op("repeat"), op("tile")
@@ -194,9 +193,9 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[ndarr
     total = x.shape[axis]
     sections = indices_or_sections.tolist() if hasattr(indices_or_sections, "tolist") else indices_or_sections
     if isinstance(sections, Sequence):
-        bounds = [0, *(operator.index(i) for i in sections), total]
+        bounds = [0, *(integer(i) for i in sections), total]
     else:
-        count = operator.index(sections)
+        count = integer(sections)
         if count <= 0:
             raise MXNetValueError("number sections must be larger than 0.")
         each, extra = divmod(total, count)
@@ -215,7 +214,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[ndarray]:
     if not hasattr(indices_or_sections, "__len__") or (
         hasattr(indices_or_sections, "ndim") and indices_or_sections.ndim == 0
     ):
-        count = operator.index(indices_or_sections)
+        count = integer(indices_or_sections)
         if count <= 0:
             raise MXNetValueError("number sections must be larger than 0.")
         if x.shape[normalize_axis(axis, x.ndim)] % count:
@@ -307,7 +306,7 @@ def tile(A: Any, reps: Any) -> ndarray:
     array([1., 2., 1., 2.])
     """
     counts = reps.tolist() if hasattr(reps, "tolist") else reps
-    counts = tuple(counts) if isinstance(counts, Sequence) else (operator.index(counts),)
+    counts = tuple(counts) if isinstance(counts, Sequence) else (integer(counts),)
     return _TILE(as_array(A), reps=counts)
 
 
@@ -331,7 +330,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> ndarray:
     totals: dict[int, int] = {}
     for one, places in zip(axes, shifts, strict=True):
         one = normalize_axis(one, x.ndim)
-        totals[one] = totals.get(one, 0) + operator.index(places)
+        totals[one] = totals.get(one, 0) + integer(places)
     return _ROLL(x, shift=tuple(totals.values()), axis=tuple(totals))
 
 

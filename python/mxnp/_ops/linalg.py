@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,8 @@ from mxnp import _core
 from mxnp._core import ndarray
 from mxnp.error import MXNetLinAlgError, MXNetValueError
 
-from ._table import as_array, deliver, normalize_axes, normalize_axis, op
+from . import index
+from ._table import as_array, deliver, integer, normalize_axes, normalize_axis, op
 from .arith import conjugate
 
 _MATMUL, _DOT = op("matmul"), op("dot")
@@ -57,7 +57,10 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> ndarray:
     >>> np.vecdot(np.array([[1, 2]]), np.array([3, 4]))
     array([11.])
     """
-    return (conjugate(x1) * as_array(x2)).sum(axis)
+    x, y = as_array(x1), as_array(x2)
+    if not (x.ndim and y.ndim):
+        raise MXNetValueError("vecdot: both operands must have at least one dimension")
+    return (conjugate(x) * y).sum(axis)
 
 
 def inner(a: Any, b: Any, /) -> ndarray:
@@ -98,7 +101,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> ndarray:
     if isinstance(axes, Sequence):
         first, second = (side if isinstance(side, Sequence) else (side,) for side in axes)
     else:
-        n = operator.index(axes)
+        n = integer(axes)
         first, second = range(x.ndim - n, x.ndim), range(n)
     left = [normalize_axis(i, x.ndim) for i in first]
     right = [normalize_axis(i, y.ndim) for i in second]
@@ -181,7 +184,7 @@ def matrix_power(a: Any, n: int) -> ndarray:
     x = as_array(a)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise MXNetLinAlgError("Last 2 dimensions of the array must be square")
-    n = operator.index(n)
+    n = integer(n)
     if n < 0:
         raise MXNetValueError(
             "matrix_power: negative powers need an inverse, which has not arrived in mxnp yet"
@@ -250,6 +253,8 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro", axis: An
     array(5.)
     """
     a = as_array(x)
+    if a.dtype.kind in "iub":
+        a = a.astype(_core.default_float())
     row, column = normalize_axes(axis, a.ndim)
     if ord in ("fro", "f", None):
         return vector_norm(a, axis=(row, column), keepdims=keepdims)
@@ -280,6 +285,25 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> n
     if len(axes) == 2:
         return matrix_norm(a, axis=axes, keepdims=keepdims, ord=ord)
     raise MXNetValueError("Improper number of dimensions to norm.")
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> ndarray:
+    """The diagonals of the matrices along the last two axes (`np.diagonal` takes the first two).
+
+    >>> np.linalg.diagonal(np.arange(8).reshape(2, 2, 2))
+    array([[0., 3.],
+           [4., 7.]])
+    """
+    return index.diagonal(x, offset, -2, -1)
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> ndarray:
+    """The sums of the diagonals of the matrices along the last two axes (`np.trace` takes the first two).
+
+    >>> np.linalg.trace(np.arange(8).reshape(2, 2, 2))
+    array([ 3., 11.])
+    """
+    return index.trace(x, offset, -2, -1, dtype)
 
 
 METHODS = (dot,)

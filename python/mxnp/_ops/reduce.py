@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as onp
@@ -351,7 +352,8 @@ def quantile(
     x = as_array(a)
     axes = normalize_axes(axis, x.ndim)
     kept = [i for i in range(x.ndim) if i not in axes]
-    lines = x.transpose(kept + list(axes)).reshape(tuple(x.shape[i] for i in kept) + (-1,))
+    count = math.prod(x.shape[i] for i in axes)
+    lines = x.transpose(kept + list(axes)).reshape((*(x.shape[i] for i in kept), count))
     if lines.dtype.kind in "iub":
         lines = lines.astype(_core.default_float())
     result = _pick_quantiles(lines, fractions, interpolation or method)

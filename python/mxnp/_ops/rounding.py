@@ -6,7 +6,7 @@ from typing import Any
 
 from mxnp._core import ndarray
 
-from ._table import as_array, deliver, ufunc
+from ._table import as_array, deliver, integer, ufunc
 
 floor = ufunc(
     "floor", "The greatest integer not above x.", ">>> np.floor(np.array([-1.5, 1.5]))\narray([-2.,  1.])"
@@ -29,16 +29,16 @@ def round(a: Any, decimals: int = 0, out: ndarray | None = None) -> ndarray:
     >>> np.round(np.array([1.25, 2.35]), 1)
     array([1.2, 2.4])
     """
-    x = as_array(a)
+    x, decimals = as_array(a), integer(decimals, "decimals")
     if x.dtype.kind in "iub" and decimals >= 0:
         return deliver(x.copy(), out)
     if decimals == 0:
         return rint(x, out=out)
     if x.dtype.kind in "iu":
-        unit = 10 ** (-decimals)
+        unit = 10.0 ** min(-decimals, 308)
         half = rint(x.astype("float64") / unit) * unit
         return deliver(half.astype(x.dtype), out)
-    scale = 10.0 ** abs(decimals)
+    scale = 10.0 ** min(abs(decimals), 308)
     result = rint(x * scale) / scale if decimals > 0 else rint(x / scale) * scale
     return deliver(result, out)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as onp
 from mxnp._core import ndarray
 from mxnp.error import MXNetTypeError, MXNetValueError
 
-from ._table import Axis, as_array, deliver, normalize_axes, normalize_axis, op, shape_of
+from ._table import Axis, as_array, deliver, integer, normalize_axes, normalize_axis, op, shape_of
 
 _RESHAPE, _BROADCAST_TO, _TRANSPOSE = op("reshape"), op("broadcast_to"), op("transpose")
 _EXPAND_DIMS, _SQUEEZE, _FLIP = op("expand_dims"), op("squeeze"), op("flip")
@@ -110,11 +109,22 @@ def reshape_to(x: ndarray, shape: tuple[int, ...], order: str = "C", reverse: bo
         if min(shape) < -1 or reverse:
             shape = _decode(shape, x.shape, reverse)
         shape = _known_shape(shape, x.size)
-    if order in ("C", "A", "K"):
+    if order == "C" or (order == "A" and not _is_fortran(x)):
         return _RESHAPE(x, shape=shape)
-    if order != "F":
+    if order not in ("F", "A"):
         raise MXNetValueError(f"order must be one of 'C', 'F', or 'A' (got {order!r})")
     return _reversed(_RESHAPE(_reversed(x), shape=shape[::-1]))
+
+
+def _is_fortran(x: ndarray) -> bool:
+    """Whether the elements lie in memory with the first axis running fastest, and not in C's order as well."""
+    axes = [i for i, n in enumerate(x.shape) if n > 1]
+    step = x.itemsize
+    for i in axes:
+        if x.strides[i] != step:
+            return False
+        step *= x.shape[i]
+    return len(axes) > 1
 
 
 def _reversed(x: ndarray) -> ndarray:
@@ -175,7 +185,7 @@ def _reshape_method(
         only = shape[0]
         sizes = (only,) if type(only) is int else shape_of(only)
     else:
-        sizes = tuple(operator.index(n) for n in shape)
+        sizes = tuple(integer(n, "shape") for n in shape)
     result = reshape_to(self, sizes, order, reverse)
     return result.copy() if copy else result
 
@@ -186,7 +196,14 @@ def ravel(a: Any, order: str = "C") -> ndarray:
     >>> np.ravel(np.ones((2, 2)))
     array([1., 1., 1., 1.])
     """
-    return reshape_to(as_array(a), (-1,), order) if as_array(a).size else _RESHAPE(a, shape=(0,))
+    x = as_array(a)
+    if order == "K":
+        steps = [abs(step) for step in x.strides]
+        x, order = (
+            _TRANSPOSE(x, axes=sorted(range(x.ndim), key=lambda i: -steps[i])) if x.ndim > 1 else x,
+            "C",
+        )
+    return reshape_to(x, (x.size,), order)
 
 
 def _flatten(self: ndarray, order: str = "C") -> ndarray:

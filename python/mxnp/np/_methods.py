@@ -22,6 +22,7 @@ from .._ops import (
     sort,
     trig,
 )
+from .._ops._table import normalize_axis
 from ..error import MXNetTypeError, MXNetValueError
 
 
@@ -105,7 +106,7 @@ def slice_axis(self: ndarray, axis: int, begin: int, end: int | None) -> ndarray
     >>> np.arange(4).slice_axis(0, 1, 3)
     array([1., 2.])
     """
-    return self[(slice(None),) * (axis % self.ndim) + (slice(begin, end),)]
+    return self[(slice(None),) * normalize_axis(axis, self.ndim) + (slice(begin, end),)]
 
 
 def norm(self: ndarray, ord: Any = None, axis: Any = None, keepdims: bool = False) -> ndarray:

@@ -3,9 +3,9 @@
 from numpy.linalg import LinAlgError
 
 from .._missing import refuse
-from .._ops.index import diagonal, trace
 from .._ops.linalg import (
     cross,
+    diagonal,
     matmul,
     matrix_norm,
     matrix_power,
@@ -13,6 +13,7 @@ from .._ops.linalg import (
     norm,
     outer,
     tensordot,
+    trace,
     vecdot,
     vector_norm,
 )

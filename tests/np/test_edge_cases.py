@@ -1,0 +1,146 @@
+"""Odd input against NumPy, in NumPy's mode: its values where it answers, its class (and MXNetError) where it raises."""
+
+import numpy as onp
+import pytest
+
+from mxnp import MXNetError, np, npx
+
+U8 = onp.array([3, 5, 250], "uint8")
+I64 = onp.array([2**63 - 1, -(2**63), 0], "int64")
+INF = onp.array([onp.inf, -onp.inf, onp.nan, -1.5, -0.0])
+Z = onp.array([1 + 2j, -1j], "complex64")
+CUBE = onp.arange(24.0).reshape(2, 3, 4)
+TURNED = onp.arange(6.0).reshape(2, 3).T
+INTS = onp.array([[1, -2], [3, 4]])
+
+
+@pytest.fixture(autouse=True)
+def numpy_mode():
+    npx.set_np(dtype=True)
+    yield
+    npx.set_np()
+
+
+def place(x):
+    """`x` with its layout: what is transposed in NumPy is transposed here."""
+    if not isinstance(x, onp.ndarray):
+        return x
+    return np.array(x.T).T if x.ndim > 1 and x.flags.f_contiguous else np.array(x)
+
+
+ANSWERS = {
+    "modf of infinities": lambda m, f: m.modf(f(INF)),
+    "modf of integers": lambda m, f: m.modf(f(onp.array([3, -2], "int64"))),
+    "isclose of unsigned": lambda m, f: m.isclose(f(U8), f(U8[::-1].copy()), atol=300),
+    "isclose of the least integer": lambda m, f: m.isclose(f(I64), 0),
+    "float_power of complex": lambda m, f: m.float_power(f(Z), f(Z)),
+    "float_power to complex": lambda m, f: m.float_power(f(CUBE[0, 0].astype("float32")), f(Z[:1])),
+    "logaddexp2 of half and int": lambda m, f: m.logaddexp2(
+        f(onp.array([1.5, 2.25], "float16")), f(onp.array([3, 4], "int32"))
+    ),
+    "linalg.diagonal": lambda m, f: m.linalg.diagonal(f(CUBE), offset=1),
+    "linalg.trace": lambda m, f: m.linalg.trace(f(CUBE), offset=-1),
+    "matrix norm of integers": lambda m, f: m.linalg.norm(f(INTS), ord=1),
+    "ravel A": lambda m, f: m.ravel(f(TURNED), order="A"),
+    "ravel K": lambda m, f: m.ravel(f(TURNED), order="K"),
+    "reshape A": lambda m, f: m.reshape(f(TURNED), (2, 3), order="A"),
+    "flatten A": lambda m, f: f(TURNED).flatten("A"),
+    "ravel A of rows": lambda m, f: m.ravel(f(CUBE), order="A"),
+    "median of no lines": lambda m, f: m.median(f(onp.ones((0, 3))), axis=1),
+    "full from a row": lambda m, f: m.full((2, 4), f(CUBE[0, 0])),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_answers(name):
+    expected = ANSWERS[name](onp, lambda x: x)
+    found = ANSWERS[name](np, place)
+    pairs = zip(expected, found, strict=True) if isinstance(expected, tuple) else [(expected, found)]
+    for want, got in pairs:
+        want = onp.asarray(want)
+        assert (got.shape, got.dtype) == (want.shape, want.dtype)
+        onp.testing.assert_allclose(got.asnumpy(), want, rtol=1e-6 if want.dtype.itemsize < 8 else 1e-12)
+        if want.dtype.kind == "f":
+            onp.testing.assert_array_equal(onp.signbit(got.asnumpy()), onp.signbit(want))
+
+
+def store(value, dtype, key=slice(None)):
+    def run(m, f):
+        x = f(onp.zeros(3, dtype))
+        x[key] = value
+
+    return run
+
+
+def multiply_into(m, f):
+    x = f(onp.arange(5.0))
+    x @= x
+
+
+REFUSALS = {
+    "NaN into integers": (store(onp.nan, "int32"), "NaN"),
+    "NaN into one integer": (store(onp.nan, "uint8", 0), "NaN"),
+    "NaN into listed integers": (store(onp.nan, "int64", [0, 1]), "NaN"),
+    "infinity into integers": (store(float("inf"), "int16"), "infinity"),
+    "a complex number into floats": (store(1j, "float32"), "complex"),
+    "a complex number into integers": (store(1j, "int8", [0, 2]), "complex"),
+    "full out of range": (lambda m, f: m.full(3, 300, dtype="int8"), "300 out of bounds for int8"),
+    "full of a wider value": (lambda m, f: m.full((1,), f(onp.arange(3))), r"\(3,\) into shape \(1,\)"),
+    "full of a deeper value": (lambda m, f: m.full((3,), f(onp.ones((2, 3)))), r"\(2, 3\) into shape"),
+    "sum into more axes": (lambda m, f: m.sum(f(onp.ones(3)), out=f(onp.ones(3))), "output operand"),
+    "max into more rows": (
+        lambda m, f: m.max(f(onp.ones((2, 3))), axis=0, out=f(onp.ones((2, 3)))),
+        "output operand",
+    ),
+    "a product into its operand": (multiply_into, "output operand"),
+    "a size that is no integer": (lambda m, f: m.zeros((1.5,)), "shape: 'float' object"),
+    "a size that is text": (lambda m, f: m.ones("a"), "shape: 'str' object"),
+    "a shape of one float": (lambda m, f: m.reshape(f(onp.ones(1)), 1.0), "shape: 'float' object"),
+    "an axis that is text": (lambda m, f: m.diff(f(onp.ones(3)), axis="a"), "'str' object"),
+    "rows that are no integer": (lambda m, f: m.eye(1.5), "'float' object"),
+    "an axis with a fraction": (lambda m, f: m.sum(f(onp.ones(3)), axis=1.5), "got 1.5"),
+    "decimals that are text": (lambda m, f: m.round(f(onp.ones(1)), "a"), "decimals: 'str' object"),
+    "order K of reshape": (lambda m, f: m.reshape(f(CUBE), -1, order="K"), "order"),
+    "an unknown order": (lambda m, f: m.ravel(f(onp.ones((0, 3))), order="z"), "order"),
+    "vecdot of a number": (lambda m, f: m.vecdot(f(onp.ones(3)), f(onp.array(1.0))), "vecdot"),
+    "bins without an axis": (
+        lambda m, f: m.digitize(f(onp.ones(3)), f(onp.array(1.0))),
+        "digitize: object of too",
+    ),
+    "complex bins": (lambda m, f: m.digitize(f(onp.ones(2)), f(Z)), "digitize: x and bins"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_refusals(name):
+    run, text = REFUSALS[name]
+    with pytest.raises((OverflowError, IndexError, TypeError, ValueError)) as expected:
+        run(onp, lambda x: x.copy())
+    base = next(
+        c for c in (OverflowError, IndexError, TypeError, ValueError) if isinstance(expected.value, c)
+    )
+    with pytest.raises(MXNetError, match=text) as found:
+        run(np, np.array)
+    assert isinstance(found.value, base)
+    assert "Float(" not in str(found.value)
+
+
+def test_full_of_nan_has_no_integer():
+    with pytest.raises(ValueError, match="full: cannot convert float NaN") as found:
+        np.full(3, float("nan"), dtype="int8")
+    assert isinstance(found.value, MXNetError)
+
+
+def test_slice_axis_names_the_axis():
+    with pytest.raises(MXNetError, match="axis 1 is out of bounds"):
+        np.ones(3).slice_axis(1, 0, 1)
+    with pytest.raises(MXNetError, match="axis 0 is out of bounds"):
+        np.ones(()).slice_axis(0, 0, 1)
+
+
+def test_logaddexp2_keeps_a_number_weak():
+    assert np.logaddexp2(np.ones(2, dtype="float16"), 1.0).dtype == onp.float16
+
+
+def test_rounding_to_more_places_than_a_double_has():
+    assert np.round(np.array([15]), -400).item() == 0
