@@ -13,7 +13,7 @@ import pytest
 
 HERE = Path(__file__).parent
 CUDA = HERE.parent.parent / "cuda"
-MODES = {"raise": 0, "clip": 1, "wrap": 2}
+MODES = {"raise": 0, "clip": 1, "wrap": 2, "strict": 3}
 WORDS = {1: np.uint8, 2: np.float16, 4: np.float32, 8: np.int64, 16: np.complex128}
 
 
@@ -94,6 +94,11 @@ def test_an_index_out_of_range_is_recorded_and_stores_nothing(kernels, bad):
     out, fault = take(kernels, source, indices, 0)
     np.testing.assert_array_equal(out, np.stack([source[1], np.full(3, 77, "float32"), source[2]]))
     assert (fault.raised, fault.axis, fault.index, fault.size) == (1, 0, bad, 4)
+
+
+def test_negative_labels_are_a_fault(kernels):
+    _, fault = take(kernels, np.zeros((4, 2), "float32"), np.array([3, -1]), 0, "strict")
+    assert (fault.raised, fault.axis, fault.index, fault.size) == (1, 0, -1, 4)
 
 
 @pytest.mark.parametrize("mode", MODES)
