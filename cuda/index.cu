@@ -9,8 +9,8 @@ struct MxnpFault {
     long long size;
 };
 
-// What an index outside [-size, size) means: NumPy's `mode` of take.
-enum MxnpMode { MXNP_RAISE = 0, MXNP_CLIP = 1, MXNP_WRAP = 2 };
+// What an index outside [-size, size) means: NumPy's `mode` of take. For MXNP_STRICT negative ones are outside too.
+enum MxnpMode { MXNP_RAISE = 0, MXNP_CLIP = 1, MXNP_WRAP = 2, MXNP_STRICT = 3 };
 
 // Values move as words of their own width, so that one kernel serves every dtype of that width.
 struct alignas(16) MxnpWord16 {
@@ -30,7 +30,7 @@ __device__ void mxnp_fault(MxnpFault *fault, unsigned int axis, long long index,
 __device__ long long mxnp_resolve(long long index, long long size, int mode, unsigned int axis, MxnpFault *fault) {
     if (size > 0 && mode == MXNP_CLIP) return index < 0 ? 0 : (index < size ? index : size - 1);
     if (size > 0 && mode == MXNP_WRAP) return ((index % size) + size) % size;
-    if (index >= -size && index < size) return index < 0 ? index + size : index;
+    if (index >= (mode == MXNP_STRICT ? 0 : -size) && index < size) return index < 0 ? index + size : index;
     mxnp_fault(fault, axis, index, size);
     return -1;
 }

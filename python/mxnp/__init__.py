@@ -11,7 +11,8 @@ from typing import Any
 from . import _core, autograd, base, context, device, engine, error, np, npx, random, runtime, util
 from . import _printing as _printing
 from ._core import Device, num_threads, set_num_threads
-from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
+from ._missing import refuse
+from .context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
 from .device import current_device
 from .error import MXNetError
 from .np import ndarray
@@ -43,6 +44,7 @@ _MODULES = {
     "optimizer": "optimizer",
     "test_utils": "test_utils",
 }
+_refuse = refuse(__name__, "AttrScope")
 rnd = random
 numpy = np
 numpy_extension = npx
@@ -60,7 +62,7 @@ def __getattr__(name: str) -> Any:
 
         value = missing_module(name)
         if value is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            value = _refuse(name)
     globals()[name] = value
     return value
 
@@ -70,5 +72,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    name for name in __dir__() if not name.startswith("_") and name not in ("Any", "annotations", "importlib")
+    name
+    for name in __dir__()
+    if not name.startswith("_") and name not in ("Any", "annotations", "importlib", "refuse")
 ]

@@ -11,10 +11,18 @@ from mxnp.error import MXNetError
 @pytest.mark.parametrize(
     "path",
     ["nn.GroupNorm", "nn.SymbolBlock", "loss.CTCLoss", "data.RecordFileDataset", "data.vision.CIFAR10"]
-    + ["data.vision.datasets.CIFAR100", "data.vision.transforms.Resize"],
+    + ["data.vision.datasets.CIFAR100", "data.vision.transforms.Resize", "SymbolBlock", "block.SymbolBlock"],
 )
 def test_missing_names_say_so(path):
-    module, _, name = f"mxnp.gluon.{path}".rpartition(".")
+    check_missing(f"mxnp.gluon.{path}")
+
+
+def test_missing_names_at_the_top():
+    check_missing("mxnp.AttrScope")
+
+
+def check_missing(path):
+    module, _, name = path.rpartition(".")
     owner = importlib.import_module(module)
     with pytest.raises(AttributeError, match=rf"{module}\.{name} has not arrived in mxnp yet") as caught:
         getattr(owner, name)
@@ -25,3 +33,12 @@ def test_missing_names_say_so(path):
 def test_names_that_nobody_knows():
     with pytest.raises(AttributeError, match=r"module 'mxnp\.gluon\.nn' has no attribute 'Dens'"):
         _ = gluon.nn.Dens
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments"), [("export", ("net",)), ("optimize_for", (None,)), ("infer_type", (None,))]
+)
+def test_methods_that_need_graphs(method, arguments):
+    with pytest.raises(MXNetError, match=rf"Dense\.{method} has not arrived in mxnp yet\nhint: ") as caught:
+        getattr(gluon.nn.Dense(1), method)(*arguments)
+    assert isinstance(caught.value, NotImplementedError)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from mxnp._missing import refuse
+
 from . import data, loss, metric, nn, utils
 from .block import Block, HybridBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, ParameterDict
@@ -23,11 +25,12 @@ __all__ = [
 ]
 
 
+_refuse = refuse(__name__, "SymbolBlock")
+
+
 def __getattr__(name: str) -> Any:
     """The parts of MXNet's gluon that have not arrived: they import, and say so when they are used."""
     from mxnp.compat.missing import missing_module
 
     module = missing_module(f"gluon.{name}")
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return module
+    return _refuse(name) if module is None else module

@@ -110,3 +110,22 @@ class HybridBlock(Block):
     def hybrid_forward(self, F: Any, *args: Any, **kwargs: Any) -> Any:
         """1.x's forward: `F` is the namespace of operators, parameters come as keyword arguments."""
         raise MXNetNotImplementedError(f"{type(self).__name__} defines neither forward nor hybrid_forward")
+
+    # What needs graphs ----------------------------------------------------------------------------------------
+
+    def export(self, path: Any, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
+        """Write the network and its parameters for `SymbolBlock.imports`. Has not arrived: raises."""
+        raise self._not_arrived("export", "save_parameters and the Python class bring the network back")
+
+    def optimize_for(self, x: Any, *args: Any, **options: Any) -> None:
+        """Compile for one of MXNet's accelerators. Has not arrived: raises."""
+        raise self._not_arrived("optimize_for", "hybridize() asks for what is here")
+
+    def infer_type(self, *args: Any) -> None:
+        """Set the parameters' dtypes from the inputs' by a graph. Has not arrived: raises."""
+        raise self._not_arrived("infer_type", "cast(dtype) sets them")
+
+    def _not_arrived(self, method: str, hint: str) -> MXNetNotImplementedError:
+        return MXNetNotImplementedError(
+            f"{type(self).__name__}.{method} has not arrived in mxnp yet\nhint: {hint}"
+        )

@@ -1,5 +1,6 @@
 """`gluon.block`: the base classes of networks and layers."""
 
+from mxnp._missing import refuse
 from mxnp.error import DeferredInitializationError
 
 from ._block import Block
@@ -9,3 +10,5 @@ from ._parameter_dict import ParameterDict
 from .utils import HookHandle
 
 __all__ = ["Block", "DeferredInitializationError", "HookHandle", "HybridBlock", "Parameter", "ParameterDict"]
+
+__getattr__ = refuse(__name__, "SymbolBlock")
