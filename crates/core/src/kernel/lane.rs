@@ -82,6 +82,7 @@ fn f32_to_f16(x: f32) -> u16 {
 
 /// Conversion between any two element types, as NumPy's unsafe casting does it on common machines: floats
 /// truncate toward zero, saturate at 32 and 64 bits and wrap below; complex numbers lose their imaginary part.
+/// NaN becomes the least int64, as in NumPy: labels and indices are int64 in the end, and 0 would be a valid one.
 pub trait CastFrom<A> {
     fn cast_from(a: A) -> Self;
 }
@@ -128,7 +129,7 @@ macro_rules! cast_floats {
             $a => Bool: |x| Bool::new(x != 0.0);
             $a => i8: |x| x as i32 as i8; $a => i16: |x| x as i32 as i16; $a => i32: |x| x as i32;
             $a => u8: |x| x as i32 as u8; $a => u16: |x| x as i32 as u16; $a => u32: |x| x as i64 as u32;
-            $a => i64: |x| x as i64;
+            $a => i64: |x| if x.is_nan() { i64::MIN } else { x as i64 };
             $a => u64: |x| if x < 0.0 { x as i64 as u64 } else { x as u64 };
             $a => f32: |x| x as f32; $a => f64: |x| x as f64;
             $a => Complex32: |x| Complex32::new(x as f32, 0.0);
