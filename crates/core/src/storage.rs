@@ -216,6 +216,11 @@ pub fn set_cache_limit(bytes: usize) {
     }
 }
 
+/// Takes every lock of the pool, over a fork.
+pub fn lock() -> impl Sized + 'static {
+    POOL.free.each_ref().map(|free| free.lock().unwrap_or_else(|e| e.into_inner()))
+}
+
 pub fn stats() -> Stats {
     Stats {
         live: POOL.live.load(Relaxed),

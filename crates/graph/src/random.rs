@@ -23,6 +23,11 @@ thread_local! {
     static INITIALISING: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Takes the lock, over a fork.
+pub(crate) fn lock() -> impl Sized + 'static {
+    STREAMS.lock()
+}
+
 /// Starts every stream anew from `seed`.
 pub fn seed(seed: u64) {
     *STREAMS.lock() = Streams { seed: Some(seed), program: 0, initialisers: 0 };

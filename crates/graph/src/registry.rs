@@ -76,6 +76,11 @@ pub fn wait_all() -> Result<()> {
     Ok(engine().wait_all()?)
 }
 
+/// Takes the lock, over a fork.
+pub(crate) fn lock() -> impl Sized + 'static {
+    SEGMENTS.write()
+}
+
 /// Before a fork: everything is flushed and finished, and the engine's workers are gone. One of the calls to
 /// [`after_fork`] must follow, in the parent and in the child.
 pub fn prepare_fork() {

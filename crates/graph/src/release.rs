@@ -22,6 +22,11 @@ pub(crate) fn put(owner: Owner) {
     }
 }
 
+/// Takes the locks, over a fork.
+pub(crate) fn lock() -> impl Sized + 'static {
+    (LIST.lock(), NOTICE.lock())
+}
+
 /// Takes the list; the caller drops it where that is allowed. Cheap when there is nothing.
 pub fn take() -> Vec<Owner> {
     if !ANY.load(Ordering::Acquire) {

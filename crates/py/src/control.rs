@@ -88,6 +88,7 @@ pub fn flush() {
     mxnp_graph::flush_current();
 }
 
+/// Sets how many threads compute, the waiting one included; gives the number before.
 #[pyfunction]
 pub fn set_num_threads(py: Python<'_>, n: i64) -> PyResult<usize> {
     let Some(n) = usize::try_from(n).ok().filter(|n| *n > 0) else {
@@ -99,6 +100,7 @@ pub fn set_num_threads(py: Python<'_>, n: i64) -> PyResult<usize> {
     Ok(before)
 }
 
+/// How many threads compute, the waiting one included.
 #[pyfunction]
 pub fn num_threads() -> usize {
     engine().num_threads()
@@ -221,6 +223,7 @@ pub fn install(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     quiet_panics();
     wait::note_main_thread(py)?;
+    mxnp_graph::guard_forks();
     Engine::set_interrupt_check(wait::is_interrupted);
     mxnp_graph::release::set_notice(wait::ask_for_release);
     let os = py.import("os")?;
