@@ -11,7 +11,7 @@ from typing import Any
 from . import _core, autograd, base, context, device, engine, error, np, npx, random, runtime, util
 from . import _printing as _printing
 from ._core import Device, num_threads, set_num_threads
-from ._missing import refuse
+from ._missing import refuse as _refuse
 from .context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
 from .device import current_device
 from .error import MXNetError
@@ -44,7 +44,7 @@ _MODULES = {
     "optimizer": "optimizer",
     "test_utils": "test_utils",
 }
-_refuse = refuse(__name__, "AttrScope")
+_absent = _refuse(__name__, "AttrScope")
 rnd = random
 numpy = np
 numpy_extension = npx
@@ -56,23 +56,18 @@ def __getattr__(name: str) -> Any:
     if path is not None:
         value: Any = importlib.import_module(f".{path}", __name__)
     else:
-        from .compat.missing import (
-            missing_module,
-        )  # parts of MXNet that say on use that they have not arrived
+        # Parts of MXNet that say on use that they have not arrived.
+        from .compat.missing import missing_module
 
         value = missing_module(name)
         if value is None:
-            value = _refuse(name)
+            value = _absent(name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+    return sorted({*globals(), *_MODULES} - {"Any", "annotations", "importlib"})
 
 
-__all__ = [
-    name
-    for name in __dir__()
-    if not name.startswith("_") and name not in ("Any", "annotations", "importlib", "refuse")
-]
+__all__ = [name for name in __dir__() if not name.startswith("_")]

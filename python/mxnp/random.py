@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._core import ndarray
-from ._missing import refuse
+from ._missing import refuse as _refuse
 from ._ops import random as _random
 from ._ops.random import categorical, seed
 
@@ -140,6 +140,6 @@ def shuffle(data: ndarray) -> ndarray:
     return _random.permutation(data)
 
 
-__getattr__ = refuse(
+__getattr__ = _refuse(
     __name__, "binomial gamma generalized_negative_binomial multinomial negative_binomial poisson"
 )

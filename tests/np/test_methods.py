@@ -139,3 +139,8 @@ def test_compress_takes_the_array_first():
     out = np.zeros((2, 1))
     assert x.compress([True, False], 1, out) is out
     assert out.tolist() == [[1.0], [3.0]]
+
+
+def test_round():
+    assert round(np.array([2.567, -1.25]), 1).tolist() == pytest.approx([2.6, -1.2])
+    assert round(np.array(2.5)).item() == 2.0

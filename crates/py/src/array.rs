@@ -101,31 +101,37 @@ impl NDArray {
         1000.0
     }
 
+    /// The length of each axis, a tuple of ints.
     #[getter]
     fn shape<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(slf.py(), slf.get().get(slf.py()).shape())
     }
 
+    /// The number of axes.
     #[getter]
     fn ndim(&self, py: Python<'_>) -> usize {
         self.get(py).ndim()
     }
 
+    /// The number of elements.
     #[getter]
     fn size(&self, py: Python<'_>) -> usize {
         self.get(py).size()
     }
 
+    /// The dtype of the elements, a `numpy.dtype`.
     #[getter]
     fn dtype<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         dtype::object(slf.py(), slf.get().get(slf.py()).dtype())
     }
 
+    /// Bytes of an element.
     #[getter]
     fn itemsize(&self, py: Python<'_>) -> usize {
         self.get(py).dtype().size()
     }
 
+    /// Bytes of all elements.
     #[getter]
     fn nbytes(&self, py: Python<'_>) -> usize {
         let array = self.get(py);
@@ -140,6 +146,7 @@ impl NDArray {
         PyTuple::new(slf.py(), array.layout().strides.iter().map(|s| s * size).collect::<Vec<_>>())
     }
 
+    /// What the memory allows: NumPy's flags.
     #[getter]
     fn flags(&self, py: Python<'_>) -> export::Flags {
         export::Flags::of(&self.get(py))
@@ -154,16 +161,19 @@ impl NDArray {
         wrap(py, transpose(py, &array, &axes)?)
     }
 
+    /// The device the array is on.
     #[getter]
     fn device(&self, py: Python<'_>) -> Device {
         Device(self.get(py).device())
     }
 
+    /// 1.x's name of `device`.
     #[getter]
     fn ctx(&self, py: Python<'_>) -> Device {
         self.device(py)
     }
 
+    /// 1.x's longer name of `device`.
     #[getter]
     fn context(&self, py: Python<'_>) -> Device {
         self.device(py)
@@ -193,6 +203,7 @@ impl NDArray {
         Self::as_in_ctx(slf, device)
     }
 
+    /// 1.x's name of `to_device`: the array itself where it is there already.
     fn as_in_ctx(slf: &Bound<'_, Self>, device: &Bound<'_, PyAny>) -> PyResult<Py<Self>> {
         let py = slf.py();
         let device = Device::parse(device)?;
@@ -204,6 +215,7 @@ impl NDArray {
         wrap(py, convert::to_device(py, array, device)?)
     }
 
+    /// 1.x's longer name of `to_device`.
     fn as_in_context(slf: &Bound<'_, Self>, context: &Bound<'_, PyAny>) -> PyResult<Py<Self>> {
         Self::as_in_ctx(slf, context)
     }

@@ -10,21 +10,25 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PySequence, PyString};
 use std::sync::Arc;
 
+/// Switches recording on or off for this thread; gives the state before.
 #[pyfunction]
 pub fn set_recording(on: bool) -> bool {
     modes::set_recording(on)
 }
 
+/// Switches the training mode on or off for this thread; gives the state before.
 #[pyfunction]
 pub fn set_training(on: bool) -> bool {
     modes::set_training(on)
 }
 
+/// Whether operations of this thread are recorded for `backward`.
 #[pyfunction]
 pub fn is_recording() -> bool {
     modes::is_recording()
 }
 
+/// Whether layers behave as in training (dropout, batch statistics) on this thread.
 #[pyfunction]
 pub fn is_training() -> bool {
     modes::is_training()

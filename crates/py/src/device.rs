@@ -77,6 +77,7 @@ pub fn current() -> mxnp_graph::Device {
     mxnp_graph::device::current()
 }
 
+/// The device new arrays are made on: cpu(0), or that of the innermost `with device:`.
 #[pyfunction]
 pub fn current_device() -> Device {
     Device(current())
@@ -100,16 +101,19 @@ impl Device {
         if device_id == 0 { Ok(Device(device)) } else { Device::with_id(py, device.kind, device_id) }
     }
 
+    /// `cpu`, `gpu`, `cpu_pinned` or `cpu_shared`.
     #[getter]
     fn device_type(&self) -> &'static str {
         self.kind_name()
     }
 
+    /// The number of the type in MXNet's files.
     #[getter]
     fn device_typeid(&self) -> u8 {
         self.0.kind as u8
     }
 
+    /// Which device of its type.
     #[getter]
     fn device_id(&self) -> u32 {
         self.0.id

@@ -218,6 +218,7 @@ impl NDArray {
         item(py, &array, index)
     }
 
+    /// 1.x's name of `item()`: the only element as a Python number; ValueError for more than one.
     fn asscalar(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let array = self.array(py);
         if array.size() != 1 {

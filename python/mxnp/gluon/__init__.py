@@ -1,8 +1,8 @@
 """`mxnp.gluon`: networks, layers, losses, metrics, data and training."""
 
-from typing import Any
+from typing import Any as _Any
 
-from mxnp._missing import refuse
+from mxnp._missing import refuse as _refuse
 
 from . import data, loss, metric, nn, utils
 from .block import Block, HybridBlock
@@ -25,12 +25,12 @@ __all__ = [
 ]
 
 
-_refuse = refuse(__name__, "SymbolBlock")
+_absent = _refuse(__name__, "SymbolBlock")
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     """The parts of MXNet's gluon that have not arrived: they import, and say so when they are used."""
     from mxnp.compat.missing import missing_module
 
     module = missing_module(f"gluon.{name}")
-    return _refuse(name) if module is None else module
+    return _absent(name) if module is None else module

@@ -1,6 +1,6 @@
 """`gluon.block`: the base classes of networks and layers."""
 
-from mxnp._missing import refuse
+from mxnp._missing import refuse as _refuse
 from mxnp.error import DeferredInitializationError
 
 from ._block import Block
@@ -11,4 +11,4 @@ from .utils import HookHandle
 
 __all__ = ["Block", "DeferredInitializationError", "HookHandle", "HybridBlock", "Parameter", "ParameterDict"]
 
-__getattr__ = refuse(__name__, "SymbolBlock")
+__getattr__ = _refuse(__name__, "SymbolBlock")

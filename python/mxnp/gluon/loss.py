@@ -11,7 +11,7 @@ from numbers import Real
 from typing import Any
 
 from mxnp import np, npx
-from mxnp._missing import refuse
+from mxnp._missing import refuse as _refuse
 from mxnp.error import MXNetTypeError, MXNetValueError
 
 from .block import HybridBlock
@@ -451,4 +451,4 @@ class SDMLLoss(Loss):
         return self._finish(label * (np.log(label + _TINY) - pred), None)
 
 
-__getattr__ = refuse(__name__, "CTCLoss")
+__getattr__ = _refuse(__name__, "CTCLoss")

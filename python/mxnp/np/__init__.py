@@ -5,7 +5,7 @@ A list: the functions live in mxnp._ops, constants and dtypes in _constants, wha
 
 from .._core import from_dlpack, ndarray
 from .._files.api import load, save, savez
-from .._missing import refuse
+from .._missing import refuse as _refuse
 from .._ops.arith import (
     absolute,
     add,
@@ -295,12 +295,13 @@ round_ = around
 trapz = trapezoid
 product, alltrue, sometrue = prod, all, any
 
-__getattr__ = refuse(
+__getattr__ = _refuse(
     __name__,
     "apply_along_axis apply_over_axes blackman correlate fft gcd hamming hanning heaviside histogram2d "
     "histogramdd i0 lcm ldexp frexp lexsort nanargmax nanargmin nancumprod nancumsum nanmedian "
     "nanpercentile nanquantile packbits piecewise poly polyadd polydiv polyfit polyint "
+    "genfromtxt mirr msort npv pmt ppmt pv rate tril_indices_from triu_indices_from "
     "polymul polysub real imag roots setxor1d spacing trim_zeros unpackbits unwrap vander",
 )
-__all__ = [name for name in dir() if not name.startswith("_") and name != "refuse"]
+__all__ = [name for name in dir() if not name.startswith("_")]
 _dispatch.register(globals())

@@ -118,6 +118,15 @@ def norm(self: ndarray, ord: Any = None, axis: Any = None, keepdims: bool = Fals
     return linalg.norm(self, ord, axis, keepdims)
 
 
+def __round__(self: ndarray, ndigits: int | None = None) -> ndarray:
+    """`round(x, 2)`; see `np.round`.
+
+    >>> round(np.array(2.567), 1)
+    array(2.6)
+    """
+    return rounding.round(self, 0 if ndigits is None else ndigits)
+
+
 def compress(self: ndarray, condition: Any, axis: int | None = None, out: ndarray | None = None) -> ndarray:
     """The entries along `axis` where `condition` is true; see `np.compress`.
 
@@ -148,6 +157,7 @@ _OWN = (
     norm,
     compress,
     conj,
+    __round__,
 )
 # Functions of one array that 1.x's programs call as methods: `x.exp()`.
 _UNARY = (

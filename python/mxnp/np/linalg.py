@@ -2,7 +2,7 @@
 
 from numpy.linalg import LinAlgError
 
-from .._missing import refuse
+from .._missing import refuse as _refuse
 from .._ops.linalg import (
     cross,
     diagonal,
@@ -36,7 +36,7 @@ __all__ = [
     "vector_norm",
 ]
 
-__getattr__ = refuse(
+__getattr__ = _refuse(
     __name__,
     "cholesky cond det eig eigh eigvals eigvalsh inv lstsq matrix_rank pinv qr slogdet solve svd svdvals tensorinv "
     "tensorsolve",

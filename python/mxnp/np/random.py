@@ -1,6 +1,6 @@
 """`mxnp.np.random`: draws of mxnp's own generator, governed by `seed`."""
 
-from .._missing import refuse
+from .._missing import refuse as _refuse
 from .._ops.random import (
     bernoulli,
     categorical,
@@ -55,4 +55,4 @@ __all__ = [
     "weibull",
 ]
 
-__getattr__ = refuse(__name__, "beta chisquare f gamma multivariate_normal poisson binomial default_rng")
+__getattr__ = _refuse(__name__, "beta chisquare f gamma multivariate_normal poisson binomial default_rng")

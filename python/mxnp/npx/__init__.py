@@ -4,7 +4,7 @@ from .._core import waitall
 from .._files.api import load
 from .._files.api import npx_save as save
 from .._files.api import npx_savez as savez
-from .._missing import refuse
+from .._missing import refuse as _refuse
 from .._ops.arith import add_n
 from .._ops.cast import cast
 from .._ops.exp_log import rsqrt
@@ -73,7 +73,7 @@ from ..util import (
 from . import random
 from ._control import cond, foreach, while_loop
 
-__getattr__ = refuse(
+__getattr__ = _refuse(
     __name__,
     "gamma gammaln digamma ctc_loss rnn image "
     "deformable_convolution modulated_deformable_convolution roi_pooling box_nms box_iou box_encode "
@@ -81,4 +81,4 @@ __getattr__ = refuse(
     "interleaved_matmul_selfatt_valatt interleaved_matmul_encdec_qk interleaved_matmul_encdec_valatt sync_batch_norm "
     "sldwin_atten_score sldwin_atten_context sldwin_atten_mask_like bipartite_matching round_ste sign_ste",
 )
-__all__ = [name for name in dir() if not name.startswith("_") and name != "refuse"]
+__all__ = [name for name in dir() if not name.startswith("_")]

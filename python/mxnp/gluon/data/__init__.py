@@ -1,6 +1,6 @@
 """Data for training: datasets, samplers, batch functions and the loader that joins them."""
 
-from mxnp._missing import refuse
+from mxnp._missing import refuse as _refuse
 
 from . import batchify, dataloader, dataset, sampler, vision
 from .dataloader import DataLoader
@@ -25,4 +25,4 @@ __all__ = [
     "vision",
 ]
 
-__getattr__ = refuse(__name__, "RecordFileDataset")
+__getattr__ = _refuse(__name__, "RecordFileDataset")

@@ -1,6 +1,6 @@
 """`gluon.nn`: the layers networks are built from."""
 
-from mxnp._missing import refuse
+from mxnp._missing import refuse as _refuse
 
 from ..block import Block, HybridBlock
 from .activations import ELU, GELU, SELU, Activation, LeakyReLU, PReLU, SiLU, Swish
@@ -65,7 +65,7 @@ __all__ = [
     "Swish",
 ]
 
-__getattr__ = refuse(
+__getattr__ = _refuse(
     __name__,
     "Conv1DTranspose Conv2DTranspose Conv3DTranspose DeformableConvolution GroupNorm InstanceNorm "
     "ModulatedDeformableConvolution PixelShuffle1D PixelShuffle2D PixelShuffle3D ReflectionPad2D SymbolBlock "

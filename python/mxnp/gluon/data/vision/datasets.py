@@ -10,7 +10,7 @@ from typing import Any
 import numpy as onp
 
 from mxnp._files import FormatError
-from mxnp._missing import refuse
+from mxnp._missing import refuse as _refuse
 from mxnp.error import MXNetError, MXNetNotImplementedError
 from mxnp.gluon.data.dataset import Dataset
 
@@ -151,4 +151,4 @@ def _decode_with_pillow(data: bytes, flag: int) -> onp.ndarray:
     return array if flag else array[..., None]
 
 
-__getattr__ = refuse(__name__, "CIFAR10 CIFAR100 ImageListDataset ImageRecordDataset")
+__getattr__ = _refuse(__name__, "CIFAR10 CIFAR100 ImageListDataset ImageRecordDataset")

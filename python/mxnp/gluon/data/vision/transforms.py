@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as onp
 
-from mxnp._missing import refuse
+from mxnp._missing import refuse as _refuse
 from mxnp.error import MXNetValueError
 from mxnp.gluon.block import Block, HybridBlock
 from mxnp.gluon.data.batchify import is_mxnp
@@ -172,7 +172,7 @@ def _as_mxnp(x: Any) -> Any:
     return np.array(x, dtype=x.dtype)
 
 
-__getattr__ = refuse(
+__getattr__ = _refuse(
     __name__,
     "CenterCrop CropResize HybridRandomApply RandomApply RandomBrightness RandomColorJitter RandomContrast "
     "RandomCrop RandomFlipLeftRight RandomFlipTopBottom RandomGray RandomHue RandomLighting RandomResizedCrop "
