@@ -144,3 +144,84 @@ def test_logaddexp2_keeps_a_number_weak():
 
 def test_rounding_to_more_places_than_a_double_has():
     assert np.round(np.array([15]), -400).item() == 0
+
+
+DRAWS = {
+    "rayleigh": lambda m: m.random.rayleigh(-1, size=2),
+    "weibull": lambda m: m.random.weibull(-1, size=2),
+    "pareto": lambda m: m.random.pareto(0, size=2),
+    "power": lambda m: m.random.power(onp.nan, size=2),
+    "laplace": lambda m: m.random.laplace(0, -1, 2),
+    "gumbel": lambda m: m.random.gumbel(0, -1, 2),
+    "logistic": lambda m: m.random.logistic(0, -1, 2),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_parameters_outside_a_distribution(name):
+    with pytest.raises(ValueError, match=rf"{name}: .* must be (positive|non-negative)") as found:
+        DRAWS[name](np)
+    assert isinstance(found.value, MXNetError)
+
+
+def test_parameters_that_are_no_numbers():
+    with pytest.raises(TypeError, match="a str cannot become an array"):
+        np.random.gumbel("a", 1.0)
+    with pytest.raises(TypeError, match="weibull: a must be real"):
+        np.random.weibull(1j)
+    with pytest.raises(MXNetError, match=r"laplace: .* shapes \(2,\) \(3,\)"):
+        np.random.laplace(np.ones(2), np.ones(3))
+    with pytest.raises(MXNetError, match="multinomial: pvals must hold"):
+        np.random.multinomial(3, [])
+    assert np.random.weibull([1.0, 2.0]).shape == (2,)
+
+
+BEYOND = {
+    "unravel_index": lambda: np.unravel_index(np.array([6]), (2, 3)),
+    "unravel_index below": lambda: np.unravel_index(np.array([-1]), (2, 3)),
+    "insert": lambda: np.insert(np.ones(3), 9, 1),
+    "delete": lambda: np.delete(np.ones(3), 9),
+}
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_positions_outside_the_array(name):
+    with pytest.raises((IndexError, ValueError), match="out of bounds") as found:
+        BEYOND[name]()
+    assert isinstance(found.value, MXNetError)
+
+
+def test_histogram_of_nan():
+    with pytest.raises(ValueError, match=r"histogram: .*not finite") as found:
+        np.histogram(np.array([1.0, onp.nan]))
+    assert isinstance(found.value, MXNetError)
+
+
+NAN = onp.array([0.0, onp.nan], "float32")
+LOOKUPS = {
+    "an index": lambda i: np.ones((2, 3))[i],
+    "a column": lambda i: np.ones((2, 3))[[0, 1], i],
+    "take": lambda i: np.take(np.ones(3), i),
+    "embedding": lambda i: npx.embedding(i, np.ones((2, 3))),
+    "take_along_axis": lambda i: np.take_along_axis(np.ones(3), i, 0),
+}
+
+
+@pytest.mark.parametrize("name", LOOKUPS)
+def test_nan_is_no_index(name):
+    """Labels are floats in the default mode: NaN must not choose entry 0."""
+    npx.set_np()
+    with pytest.raises(IndexError, match="out of bounds"):
+        LOOKUPS[name](np.array(NAN)).asnumpy()
+
+
+def test_one_hot_of_nan_is_no_class():
+    npx.set_np()
+    assert npx.one_hot(np.array(NAN), 2).tolist() == [[1, 0], [0, 0]]
+
+
+def test_operators_that_no_input_suits():
+    with pytest.raises(MXNetError, match="smooth_l1: scalar"):
+        npx.smooth_l1(np.ones(2), scalar=0)
+    with pytest.raises(MXNetError, match="batch_flatten: expected"):
+        npx.batch_flatten(np.ones(()))

@@ -6,12 +6,20 @@ Knows no op and no family.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from mxnp import _core
 from mxnp._core import Op, Ufunc, ndarray
-from mxnp.error import MXNetAxisError, MXNetTypeError, MXNetValueError
+from mxnp.error import (
+    MXNetAxisError,
+    MXNetError,
+    MXNetIndexError,
+    MXNetOverflowError,
+    MXNetTypeError,
+    MXNetValueError,
+)
 
 Axis = int | Sequence[int] | None
 
@@ -49,6 +57,24 @@ def integer(x: Any, name: str = "") -> int:
         prefix = f"{name}: " if name else ""
         text = f"{prefix}'{type(x).__name__}' object cannot be interpreted as an integer"
         raise MXNetTypeError(text) from None
+
+
+@contextmanager
+def as_mxnet(name: str) -> Iterator[None]:
+    """What NumPy raises on the way is raised as mxnp's class of the same kind, naming the function `name`."""
+    kinds = (
+        (IndexError, MXNetIndexError),
+        (OverflowError, MXNetOverflowError),
+        (TypeError, MXNetTypeError),
+        (ValueError, MXNetValueError),
+    )
+    try:
+        yield
+    except MXNetError:
+        raise
+    except (IndexError, OverflowError, TypeError, ValueError) as error:
+        made = next(to for kind, to in kinds if isinstance(error, kind))
+        raise made(f"{name}: {error}") from None
 
 
 def normalize_axis(axis: int, ndim: int, name: str = "axis") -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as onp
@@ -378,13 +379,17 @@ def diag_indices_from(arr: Any) -> tuple[ndarray, ...]:
 
 
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[ndarray, ...]:
-    """The index along each axis of positions in the flattened array of `shape`.
+    """The index along each axis of positions in the flattened array of `shape`; waits for the positions.
 
     >>> np.unravel_index(np.array([5], dtype='int64'), (2, 3))
     (array([1], dtype=int64), array([2], dtype=int64))
     """
     rest = as_array(indices)
     sizes = shape_of(shape)
+    count = math.prod(sizes)
+    for bound in (rest.min(), rest.max()) if rest.size else ():
+        if not 0 <= bound.item() < count:
+            raise MXNetValueError(f"index {bound.item()} is out of bounds for array with size {count}")
     found: list[ndarray] = []
     for n in reversed(sizes) if order == "C" else sizes:
         found.append(rest % n)

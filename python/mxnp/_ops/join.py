@@ -11,7 +11,7 @@ import numpy as onp
 from mxnp._core import ndarray
 from mxnp.error import MXNetTypeError, MXNetValueError
 
-from ._table import as_array, integer, normalize_axis, op
+from ._table import as_array, as_mxnet, integer, normalize_axis, op
 from .shape import atleast_1d, atleast_2d, atleast_3d
 
 _CONCATENATE, _STACK, _REPEAT, _TILE = op("concatenate"), op("stack"), op("repeat"), op("tile")
@@ -145,7 +145,8 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> ndarray:
     x = as_array(arr)
     x, axis = (x.ravel(), 0) if axis is None else (x, normalize_axis(axis, x.ndim))
     gone = obj.asnumpy() if isinstance(obj, ndarray) else obj
-    kept = onp.delete(onp.arange(x.shape[axis]), gone)
+    with as_mxnet("delete"):
+        kept = onp.delete(onp.arange(x.shape[axis]), gone)
     return _TAKE(x, kept, axis=axis)
 
 
@@ -172,11 +173,12 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> ndarray:
     places = onp.atleast_1d(onp.asarray(place))
     if places.dtype != bool:
         places = places.astype("int64") if places.size == 0 else places
-    order = onp.insert(
-        onp.arange(size),
-        place if not scalar else int(place),
-        size + onp.arange(len(places)) if not scalar else size,
-    )
+    with as_mxnet("insert"):
+        order = onp.insert(
+            onp.arange(size),
+            place if not scalar else int(place),
+            size + onp.arange(len(places)) if not scalar else size,
+        )
     shape = list(x.shape)
     shape[axis] = len(order) - size
     return _TAKE(_CONCATENATE(x, new.broadcast_to(tuple(shape)), axis=axis), order, axis=axis)

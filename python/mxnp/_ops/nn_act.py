@@ -233,6 +233,8 @@ def smooth_l1(data: Any, scalar: float = 1.0) -> ndarray:
     array([0.125, 1.5  ])
     """
     x = as_array(data)
+    if scalar == 0:
+        raise MXNetValueError("smooth_l1: scalar must not be 0")
     size, square = _ABS(x), float(scalar) ** 2
     return _WHERE(size < 1 / square, 0.5 * square * x * x, size - 0.5 / square)
 

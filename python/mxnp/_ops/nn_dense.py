@@ -8,7 +8,7 @@ import numpy as onp
 
 from mxnp import _core
 from mxnp._core import ndarray
-from mxnp.error import MXNetTypeError
+from mxnp.error import MXNetTypeError, MXNetValueError
 
 from ._table import as_array, op
 
@@ -64,4 +64,6 @@ def batch_flatten(data: Any) -> ndarray:
     (2, 12)
     """
     x = as_array(data)
+    if not x.ndim:
+        raise MXNetValueError("batch_flatten: expected an array of at least one dimension, got a 0-d one")
     return x.reshape((x.shape[0], int(onp.prod(x.shape[1:]))))

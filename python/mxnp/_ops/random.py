@@ -227,10 +227,42 @@ def _batched(batch_shape: Any, *params: Any) -> tuple[int, ...] | None:
 # ---- What is made from uniform numbers by inverting a distribution function. U is never 1; 1 - U is never 0.
 
 
-def _inverted(formula: Any, params: tuple, size: Any, dtype: Any, device: Any, out: Any, ctx: Any) -> ndarray:
+def _numbers(op_name: str, **params: Any) -> list[Any]:
+    """The parameters of a distribution as numbers and arrays. Raises TypeError for anything else."""
+    found = []
+    for name, p in params.items():
+        given = p if isinstance(p, (int, float, ndarray)) else as_array(p)
+        if isinstance(given, ndarray) and given.dtype.kind == "c":
+            raise MXNetTypeError(f"{op_name}: {name} must be real, got {given.dtype}")
+        found.append(given)
+    return found
+
+
+def _check_sign(op_name: str, name: str, value: Any, positive: bool) -> None:
+    """Refuses a scale below 0 (or a shape that is not positive); NaN too. Arrays are not waited for."""
+    if isinstance(value, (int, float)) and not (value > 0 if positive else value >= 0):
+        raise MXNetValueError(
+            f"{op_name}: {name} must be {'positive' if positive else 'non-negative'}, got {value}"
+        )
+
+
+def _common_shape(op_name: str, *params: Any) -> tuple[int, ...]:
+    shapes = [getattr(p, "shape", ()) for p in params]
+    try:
+        return onp.broadcast_shapes(*shapes)
+    except ValueError:
+        text = " ".join(str(shape).replace(" ", "") for shape in shapes)
+        raise MXNetValueError(
+            f"{op_name}: parameters could not be broadcast together with shapes {text}"
+        ) from None
+
+
+def _inverted(
+    name: str, formula: Any, params: tuple, size: Any, dtype: Any, device: Any, out: Any, ctx: Any
+) -> ndarray:
     shape = size
     if size is None and out is None:
-        shape = onp.broadcast_shapes(*(getattr(p, "shape", ()) for p in params))
+        shape = _common_shape(name, *params)
     place = next((p.device for p in params if isinstance(p, ndarray)), None) if device is None else device
     u = uniform(0.0, 1.0, shape if out is None else out.shape, dtype, place, ctx=ctx)
     return deliver(formula(u, *params), out)
@@ -255,7 +287,10 @@ def gumbel(
     >>> np.random.gumbel(size=3).shape
     (3,)
     """
+    loc, scale = _numbers("gumbel", loc=loc, scale=scale)
+    _check_sign("gumbel", "scale", scale, positive=False)
     return _inverted(
+        "gumbel",
         lambda u, m, s: m - s * _log(-_LOG1P(-u) + onp.finfo("float32").tiny),
         (loc, scale),
         size,
@@ -281,7 +316,10 @@ def logistic(
     >>> np.random.logistic(size=3).shape
     (3,)
     """
+    loc, scale = _numbers("logistic", loc=loc, scale=scale)
+    _check_sign("logistic", "scale", scale, positive=False)
     return _inverted(
+        "logistic",
         lambda u, m, s: m + s * (_log(u + onp.finfo("float32").tiny) - _LOG1P(-u)),
         (loc, scale),
         size,
@@ -307,7 +345,9 @@ def laplace(
     >>> np.random.laplace(size=3).shape
     (3,)
     """
-    shape = onp.broadcast_shapes(*(getattr(p, "shape", ()) for p in (loc, scale))) if size is None else size
+    loc, scale = _numbers("laplace", loc=loc, scale=scale)
+    _check_sign("laplace", "scale", scale, positive=False)
+    shape = _common_shape("laplace", loc, scale) if size is None else size
     shape = out.shape if out is not None else shape
     place = device if ctx is None else ctx
     gap = exponential(1.0, shape, place, dtype=dtype) - exponential(1.0, shape, place, dtype=dtype)
@@ -348,7 +388,11 @@ def rayleigh(
     >>> np.random.rayleigh(size=3).shape
     (3,)
     """
-    return _inverted(lambda u, s: s * _SQRT(-2.0 * _LOG1P(-u)), (scale,), size, dtype, device, out, ctx)
+    (scale,) = _numbers("rayleigh", scale=scale)
+    _check_sign("rayleigh", "scale", scale, positive=False)
+    return _inverted(
+        "rayleigh", lambda u, s: s * _SQRT(-2.0 * _LOG1P(-u)), (scale,), size, dtype, device, out, ctx
+    )
 
 
 def weibull(
@@ -359,7 +403,9 @@ def weibull(
     >>> np.random.weibull(2.0, size=3).shape
     (3,)
     """
-    return _inverted(lambda u, k: (-_LOG1P(-u)) ** (1.0 / k), (a,), size, dtype, device, out, ctx)
+    (a,) = _numbers("weibull", a=a)
+    _check_sign("weibull", "a", a, positive=True)
+    return _inverted("weibull", lambda u, k: (-_LOG1P(-u)) ** (1.0 / k), (a,), size, dtype, device, out, ctx)
 
 
 def pareto(
@@ -370,7 +416,9 @@ def pareto(
     >>> np.random.pareto(2.0, size=3).shape
     (3,)
     """
-    return _inverted(lambda u, k: _EXPM1(-_LOG1P(-u) / k), (a,), size, dtype, device, out, ctx)
+    (a,) = _numbers("pareto", a=a)
+    _check_sign("pareto", "a", a, positive=True)
+    return _inverted("pareto", lambda u, k: _EXPM1(-_LOG1P(-u) / k), (a,), size, dtype, device, out, ctx)
 
 
 def power(
@@ -381,7 +429,9 @@ def power(
     >>> np.random.power(2.0, size=3).shape
     (3,)
     """
-    return _inverted(lambda u, k: u ** (1.0 / k), (a,), size, dtype, device, out, ctx)
+    (a,) = _numbers("power", a=a)
+    _check_sign("power", "a", a, positive=True)
+    return _inverted("power", lambda u, k: u ** (1.0 / k), (a,), size, dtype, device, out, ctx)
 
 
 # ---- Orders and choices
@@ -498,6 +548,8 @@ def multinomial(n: int, pvals: Any, size: Any = None, **kwargs: Any) -> ndarray:
     weights = as_array(pvals).asnumpy().astype("float64")
     if weights.ndim != 1:
         raise MXNetValueError("multinomial: pvals must have one dimension")
+    if not weights.size:
+        raise MXNetValueError("multinomial: pvals must hold at least one probability")
     if not (weights >= 0).all() or weights[:-1].sum() > 1 + 1e-6:
         raise MXNetValueError(
             "sum(pvals[:-1]) > 1.0" if (weights >= 0).all() else "pvals < 0, pvals > 1 or pvals contains NaNs"
