@@ -2,8 +2,9 @@
 
 import inspect
 
-import mxnp
 import pytest
+
+import mxnp
 from mxnp import autograd, gluon, np, npx
 
 NAMESPACES = [mxnp, np, npx, np.random, np.linalg, autograd, gluon, gluon.nn, gluon.data, gluon.data.vision]

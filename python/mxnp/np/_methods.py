@@ -118,7 +118,7 @@ def norm(self: ndarray, ord: Any = None, axis: Any = None, keepdims: bool = Fals
     return linalg.norm(self, ord, axis, keepdims)
 
 
-def __round__(self: ndarray, ndigits: int | None = None) -> ndarray:
+def __round__(self: ndarray, ndigits: int | None = None) -> ndarray:  # noqa: N807 it becomes a method
     """`round(x, 2)`; see `np.round`.
 
     >>> round(np.array(2.567), 1)
