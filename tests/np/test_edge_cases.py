@@ -3,7 +3,7 @@
 import numpy as onp
 import pytest
 
-from mxnp import MXNetError, np, npx
+from mxnp import MXNetError, autograd, np, npx
 
 U8 = onp.array([3, 5, 250], "uint8")
 I64 = onp.array([2**63 - 1, -(2**63), 0], "int64")
@@ -47,6 +47,11 @@ ANSWERS = {
     "flatten A": lambda m, f: f(TURNED).flatten("A"),
     "ravel A of rows": lambda m, f: m.ravel(f(CUBE), order="A"),
     "median of no lines": lambda m, f: m.median(f(onp.ones((0, 3))), axis=1),
+    "mean where": lambda m, f: m.mean(f(CUBE.astype("float32")), where=f(CUBE > 5)),
+    "std where of no spread": lambda m, f: m.std(
+        f(onp.ones(3, "float32")), where=f(onp.array([True, True, False]))
+    ),
+    "var where along an axis": lambda m, f: m.var(f(CUBE), axis=1, where=f(CUBE % 5 > 0)),
     "full from a row": lambda m, f: m.full((2, 4), f(CUBE[0, 0])),
 }
 
@@ -225,3 +230,24 @@ def test_operators_that_no_input_suits():
         npx.smooth_l1(np.ones(2), scalar=0)
     with pytest.raises(MXNetError, match="batch_flatten: expected"):
         npx.batch_flatten(np.ones(()))
+
+
+def test_std_of_no_spread_has_gradient_zero():
+    """With and without a mask: the root's slope there is infinite."""
+    for run in (np.std, np.nanstd, lambda x: np.std(x, where=x > 0)):
+        x = np.array([2.0, 2.0, 2.0])
+        x.attach_grad()
+        with autograd.record():
+            y = run(x)
+        y.backward()
+        assert x.grad.tolist() == [0, 0, 0]
+
+
+def test_masked_spread_of_complex_numbers_is_refused():
+    with pytest.raises(TypeError, match="std: dtype complex64"):
+        np.std(np.array(Z), where=np.array([True, False]))
+
+
+def test_matrix_norm_takes_two_axes():
+    with pytest.raises(MXNetError, match="matrix_norm: axis must name two axes"):
+        np.linalg.matrix_norm(np.ones((2, 2)), axis=0)

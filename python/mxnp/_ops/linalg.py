@@ -255,7 +255,10 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro", axis: An
     a = as_array(x)
     if a.dtype.kind in "iub":
         a = a.astype(_core.default_float())
-    row, column = normalize_axes(axis, a.ndim)
+    axes = normalize_axes(axis, a.ndim)
+    if len(axes) != 2:
+        raise MXNetValueError(f"matrix_norm: axis must name two axes, got {axis}")
+    row, column = axes
     if ord in ("fro", "f", None):
         return vector_norm(a, axis=(row, column), keepdims=keepdims)
     if ord in (1, -1, onp.inf, -onp.inf):

@@ -182,7 +182,13 @@ def mean(
     if where is None or where is True:
         return _MEAN(a, axis=axis, keepdims=keepdims, dtype=dtype, out=out)
     total = sum(a, axis, dtype, None, keepdims, None, where)
-    return deliver(total / _count(a, axis, keepdims, where), out)
+    return deliver(_over(total, _count(a, axis, keepdims, where)), out)
+
+
+def _over(total: ndarray, count: ndarray) -> ndarray:
+    """`total / count` in the dtype of `total`, where that is a float: the count is a whole number."""
+    result = total / count
+    return result if total.dtype.kind in "iub" else result.astype(total.dtype, copy=False)
 
 
 def _spread(
@@ -190,10 +196,18 @@ def _spread(
 ) -> ndarray:
     if where is None or where is True:
         return (_STD if root else _VAR)(a, axis=axis, keepdims=keepdims, dtype=dtype, ddof=ddof, out=out)
-    gap = as_array(a) - mean(a, axis, dtype, None, True, where=where)
+    x = as_array(a)
+    if x.dtype.kind == "c":
+        name = "std" if root else "var"
+        raise MXNetTypeError(f"{name}: dtype {x.dtype} is not supported\nhint: take .real or abs() first")
+    gap = x - mean(a, axis, dtype, None, True, where=where)
     total = sum(gap * gap, axis, dtype, None, keepdims, None, where)
-    result = total / (_count(a, axis, keepdims, where) - ddof)
-    return deliver(result**0.5 if root else result, out)
+    result = _over(total, _count(a, axis, keepdims, where) - ddof)
+    if not root:
+        return deliver(result, out)
+    # The root's slope at 0 is infinite: 0 goes round it, so that its gradient is 0, as that of `std` without `where`.
+    is_zero = result == 0
+    return deliver(_WHERE(is_zero, 0, _WHERE(is_zero, 1, result) ** 0.5), out)
 
 
 def _freedom(ddof: float, correction: Any) -> float:
