@@ -50,8 +50,8 @@ NO_ROW = {
     **NO_VALUES,
     "index_get": "x[i]: test_views",
     "index_put": "x[i] = v: test_views",
-    "index_assign": "the gradient of x[i] = v: test_views and tests/autograd",
-    "index_get_last": "the gradient of x[i] = v: tests/autograd",
+    "index_assign": "the gradient of x[i] = v: test_views, test_cuda_rows and test_programs",
+    "index_get_last": "the gradient of x[i] = v: test_programs",
     "slice": "x[i:j]: test_views",
     "slice_assign": "x[i:j] = v: test_views",
     "slice_zero": "the gradient of x[i:j]: test_views",
@@ -143,6 +143,19 @@ def test_families_have_the_same_names_everywhere():
     assert core <= set(_cuda.FAMILIES), "mxnp._cuda"
     core -= {"optim"}  # all of it is mxnp.optimizer's
     assert core <= {m.name for m in pkgutil.iter_modules(_ops.__path__)}, "mxnp._ops"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_op_is_in_one_family(family):
+    """An op's row, CUDA form and definition stand in files of the same name."""
+    ops = {row.core_op for row in FAMILIES[family] if row.core_op}
+    assert ops - set(_cuda.FAMILIES[family]) == set(), "mxnp._cuda has them elsewhere"
+    core = STUB.parents[2] / "crates/core/src/ops"
+    if not core.is_dir():
+        pytest.skip("no sources beside the package")
+    files = [core / f"{family}.rs", *(core / family).glob("*.rs")]
+    text = "".join(path.read_text(encoding="utf-8") for path in files)
+    assert [op for op in _cuda.FAMILIES[family] if f'"{op}"' not in text] == []
 
 
 # ---- The stub

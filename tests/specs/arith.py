@@ -1,4 +1,4 @@
-"""Rows of arithmetic: add, multiply, maximum, floor_divide, clip, sign."""
+"""Rows of arithmetic: add, multiply, maximum, floor_divide, clip, sign, where."""
 
 from __future__ import annotations
 
@@ -125,6 +125,26 @@ ROWS = (
                 lambda np, npx: np.power(np.array([2], dtype="int32"), -1),
                 ValueError,
                 r"[Ii]ntegers to negative integer powers are not allowed",
+            ),
+        ),
+    ),
+    Row(
+        "np.where",
+        onp.where,
+        ALL,
+        (
+            shapes((3, 4), (3, 4), (3, 4)),
+            shapes((4,), (3, 1), ()),
+            shapes((), (3,), (3,)),
+            shapes((0, 2), (0, 2), (1, 2)),
+            shapes((5, 67), (5, 67), (67,)),
+        ),
+        domain=(Domain(dtype="bool"), Domain()),
+        bad=(
+            Bad(
+                lambda np, npx: np.where(np.ones((2,)), np.ones((3,)), np.ones((3,))),
+                ValueError,
+                "could not be broadcast together",
             ),
         ),
     ),

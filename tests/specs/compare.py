@@ -1,10 +1,10 @@
-"""Rows of comparison and logic: equal, less, logical_and, isnan, where."""
+"""Rows of comparison and logic: equal, less, logical_and, isnan."""
 
 from __future__ import annotations
 
 import numpy as onp
 
-from specs.row import ALL, FLOATS, NUMBERS, REAL, Bad, Case, Domain, Row, binary, shapes, unary
+from specs.row import ALL, FLOATS, NUMBERS, REAL, Case, Domain, Row, binary, shapes, unary
 
 FEW = Domain(-2, 2)  # few values, so that integers are equal often
 
@@ -34,26 +34,6 @@ ROWS = (
     question("isinf", FLOATS + ("complex64", "int32")),
     question("isfinite", FLOATS + ("complex64", "int32")),
     question("signbit", ("float16", "float32", "float64")),
-    Row(
-        "np.where",
-        onp.where,
-        ALL,
-        (
-            shapes((3, 4), (3, 4), (3, 4)),
-            shapes((4,), (3, 1), ()),
-            shapes((), (3,), (3,)),
-            shapes((0, 2), (0, 2), (1, 2)),
-            shapes((5, 67), (5, 67), (67,)),
-        ),
-        domain=(Domain(dtype="bool"), Domain()),
-        bad=(
-            Bad(
-                lambda np, npx: np.where(np.ones((2,)), np.ones((3,)), np.ones((3,))),
-                ValueError,
-                "could not be broadcast together",
-            ),
-        ),
-    ),
     Row("np.isclose", onp.isclose, FLOATS[2:], (shapes((3, 4), (3, 4)),), op=None, result="bool", grad=0),
     Row(
         "np.array_equal",

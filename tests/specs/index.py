@@ -164,4 +164,14 @@ ROWS = (
     Row("np.diag", onp.diag, NUMBERS, (shapes((3,)), shapes((3, 3)), shapes((3, 4), k=1)), op=None),
     Row("np.tril", onp.tril, NUMBERS, (shapes((3, 4)), shapes((3, 3), k=-1)), op=None),
     Row("np.triu", onp.triu, NUMBERS, (shapes((3, 4)), shapes((3, 3), k=1)), op=None),
+    Row(
+        "np.count_nonzero",
+        onp.count_nonzero,
+        ALL,
+        (shapes((3, 4)), shapes((0,)), shapes(()), shapes((70, 130))),
+        result="int64",
+        domain=(Domain(-1, 1),),
+        grad="gives a Python int",
+        op="count_nonzero",
+    ),
 )

@@ -6,7 +6,7 @@ import numpy as onp
 import scipy.special
 
 from specs.reduce import bad_axis
-from specs.row import FLOATS, Bad, Case, Domain, Row, shapes
+from specs.row import FLOATS, REAL, Bad, Case, Domain, Row, shapes, unary
 
 APART = Domain(avoid=(0.0,), gap=0.25)
 LINES = (
@@ -27,6 +27,11 @@ def relu(x):
 def softplus(x):
     """log(1 + exp(x))."""
     return onp.logaddexp(x, 0)
+
+
+def gelu(x):
+    """x times the normal distribution function of x."""
+    return x * 0.5 * (1 + scipy.special.erf(x / onp.sqrt(2)))
 
 
 def softmax(x, axis=-1, temperature=None):
@@ -79,6 +84,11 @@ def activation(x, act_type="relu"):
 
 
 ROWS = (
+    unary("npx.relu", relu, REAL, domain=(APART,)),
+    unary("npx.sigmoid", scipy.special.expit, FLOATS, loose=2),
+    unary("npx.softrelu", softplus, FLOATS, op="softplus", loose=2),
+    unary("npx.gelu", gelu, FLOATS, loose=4),
+    unary("npx.silu", lambda x: x * scipy.special.expit(x), FLOATS, loose=2),
     Row(
         "npx.softmax",
         softmax,

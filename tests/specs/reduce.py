@@ -102,16 +102,6 @@ ROWS = (
     reduction("all", ALL, result="bool", cases=AXES + EMPTY, grad=0),
     reduction("any", ALL, result="bool", cases=AXES + EMPTY, grad=0),
     Row(
-        "np.count_nonzero",
-        onp.count_nonzero,
-        ALL,
-        (shapes((3, 4)), shapes((0,)), shapes(()), shapes((70, 130))),
-        result="int64",
-        domain=(Domain(-1, 1),),
-        grad="gives a Python int",
-        op="count_nonzero",
-    ),
-    Row(
         "np.argmax",
         onp.argmax,
         REAL + BOOL,

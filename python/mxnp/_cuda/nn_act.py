@@ -1,10 +1,37 @@
-"""Softmax, its relatives and the leaky family on CUDA. Sums are found in float32 at least, as on the CPU."""
+"""Activations, softmax and its relatives on CUDA. Sums are found in float32 at least, as on the CPU."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ._row import Row, cpu_only
+from .special import special
+
+
+def sigmoid(xp: Any, x: Any) -> Any:
+    """1 / (1 + exp(-x))."""
+    return special(xp).expit(x)
+
+
+def relu(xp: Any, x: Any) -> Any:
+    """max(x, 0)."""
+    return xp.maximum(x, xp.zeros((), x.dtype))
+
+
+def softplus(xp: Any, x: Any) -> Any:
+    """log(1 + exp(x))."""
+    return xp.logaddexp(x, xp.zeros((), x.dtype))
+
+
+def gelu(xp: Any, x: Any) -> Any:
+    """x times the normal distribution function."""
+    return x * (0.5 + 0.5 * special(xp).erf(x * math.sqrt(0.5)))
+
+
+def silu(xp: Any, x: Any) -> Any:
+    """x sigmoid(x)."""
+    return x * special(xp).expit(x)
 
 
 def _wide(x: Any, scale: float) -> Any:
@@ -101,6 +128,11 @@ def masked_log_softmax(xp: Any, x: Any, mask: Any, *, axis: int = -1, temperatur
 
 
 ROWS: dict[str, Row] = {
+    "sigmoid": sigmoid,
+    "relu": relu,
+    "softplus": softplus,
+    "gelu": gelu,
+    "silu": silu,
     "softmax": softmax,
     "softmin": softmin,
     "log_softmax": log_softmax,

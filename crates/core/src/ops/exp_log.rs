@@ -4,7 +4,7 @@ use crate::kernel::math;
 use crate::kernel::num::Float;
 use crate::kernel::step::{self, Formula1};
 use crate::op::{Grad, Op, Run, Saves};
-use crate::ops::special;
+use crate::ops::nn_act;
 use crate::{Complex32, Complex64, DType, elementwise, formula, grads, infer, with_type};
 use std::f64::consts::{LN_2, LN_10};
 
@@ -131,8 +131,8 @@ pub static RSQRT: Op = Op {
 pub static LOGADDEXP: Op = Op {
     grad: Grad::Vjp(|v| {
         grads!(v;
-        v.g() * (v.x(0) - v.x(1)).unary(&special::SIGMOID),
-        v.g() * (v.x(1) - v.x(0)).unary(&special::SIGMOID))
+        v.g() * (v.x(0) - v.x(1)).unary(&nn_act::SIGMOID),
+        v.g() * (v.x(1) - v.x(0)).unary(&nn_act::SIGMOID))
     }),
     saves: Saves { inputs: 0b11, outputs: 0 },
     ..Op::new("logaddexp", 2, infer::float_real, elementwise!(floats: binary LogAddExp))

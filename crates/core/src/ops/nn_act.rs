@@ -1,19 +1,22 @@
-//! Activations over an axis (softmax, log_softmax, softmin, masked ones) and MXNet's leaky_relu family. Plain
-//! elementwise activations are in `special`.
+//! Activations over an axis (softmax, log_softmax, softmin, masked ones) and MXNet's leaky_relu family; those of
+//! one element (relu, sigmoid, ...) are in `pointwise`.
 
 use crate::attrs::Attrs;
 use crate::infer::refuse_complex;
 use crate::op::{Arity, Grad, InferArgs, Inferred, Meta, Op, Run, Saves};
 use crate::ops::arith::{MINIMUM, select};
+use crate::ops::compare;
 use crate::ops::exp_log::{EXP, EXPM1};
-use crate::ops::{compare, special};
 use crate::promote::to_float;
 use crate::rules::{Rules, Sym, Vjp};
 use crate::shape::{Shape, broadcast, check_axis, display};
 use crate::{DType, Error, Result, attrs, grads};
 use smallvec::{SmallVec, smallvec};
 
+mod pointwise;
 mod softmax;
+
+pub use pointwise::{GELU, RELU, SIGMOID, SILU, SOFTPLUS};
 
 attrs! {
     /// `axis`: over which the results sum to 1; `temperature`: what x is divided by; `dtype`: of the computation
@@ -260,7 +263,7 @@ fn leaky_body<'r>(attrs: &Attrs, _: &'r dyn Rules, ins: &[Sym<'r>]) -> SmallVec<
     let x = ins[0];
     let positive = || x.binary(&compare::GREATER, 0i64);
     smallvec![match attrs.act_type.as_str() {
-        "gelu" => x.unary(&special::GELU),
+        "gelu" => x.unary(&GELU),
         "elu" | "selu" => {
             let (negative, all) = attrs.exponential();
             let y = select(positive(), x, x.unary(&EXPM1) * negative);
@@ -279,7 +282,7 @@ fn grad_leaky<'r>(v: &Vjp<'r>) -> SmallVec<[Option<Sym<'r>>; 3]> {
     let (x, g) = (v.x(0), v.g());
     let positive = || x.binary(&compare::GREATER, 0i64);
     match attrs.act_type.as_str() {
-        "gelu" => match special::GELU.grad {
+        "gelu" => match GELU.grad {
             Grad::Vjp(rule) => rule(v),
             _ => smallvec![None],
         },
@@ -310,5 +313,16 @@ pub static LEAKY_RELU: Op = Op {
     ..Op::new("leaky_relu", 1, infer_leaky, Run::Body(leaky_body))
 };
 
-pub const OPS: &[&Op] =
-    &[&SOFTMAX, &SOFTMIN, &LOG_SOFTMAX, &MASKED_SOFTMAX, &MASKED_LOG_SOFTMAX, &LEAKY_RELU];
+pub const OPS: &[&Op] = &[
+    &SIGMOID,
+    &RELU,
+    &SOFTPLUS,
+    &GELU,
+    &SILU,
+    &SOFTMAX,
+    &SOFTMIN,
+    &LOG_SOFTMAX,
+    &MASKED_SOFTMAX,
+    &MASKED_LOG_SOFTMAX,
+    &LEAKY_RELU,
+];
