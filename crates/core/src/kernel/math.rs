@@ -263,7 +263,7 @@ pub fn sin_shifted(x: f64, quarter: i64) -> f64 {
     let (n, r, low) = reduce_trig(if x.abs() < TRIG_LIMIT { x } else { 0.0 });
     let n = n + quarter;
     let z = r * r;
-    let signed = |k: usize| if k % 2 == 0 { -1.0 } else { 1.0 };
+    let signed = |k: usize| if k.is_multiple_of(2) { -1.0 } else { 1.0 };
     let sine = r + (low + r * z * polynomial(z, 8, |k| signed(k) * INVERSE_FACTORIAL[2 * k + 3]));
     let tail = z * z * polynomial(z, 7, |k| -signed(k) * INVERSE_FACTORIAL[2 * k + 4]);
     let half = 0.5 * z;
