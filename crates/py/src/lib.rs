@@ -13,7 +13,6 @@ mod dtype;
 mod error;
 mod export;
 mod index;
-mod known;
 mod lists;
 mod operand;
 mod operators;

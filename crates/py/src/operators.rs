@@ -6,10 +6,11 @@
 
 use crate::array::{NDArray, wrap, wrap_any};
 use crate::error::type_error;
-use crate::known::Known;
 use crate::operand::{Operand, Source, beside, invoke_into, invoke_one};
 use crate::wait::enter;
+use mxnp_core::Op;
 use mxnp_core::attrs::Attrs;
+use mxnp_core::ops::{arith, bitwise, compare, linalg, reduce};
 use mxnp_graph::Input;
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
@@ -20,13 +21,12 @@ use smallvec::smallvec;
 fn binary(
     this: &Bound<'_, NDArray>,
     other: &Bound<'_, PyAny>,
-    known: Known,
+    op: &'static Op,
     swapped: bool,
 ) -> PyResult<Py<PyAny>> {
     let py = this.py();
     let Some(other) = beside(other, this.get())? else { return Ok(py.NotImplemented()) };
     enter(py)?;
-    let op = known.op(py)?;
     let result = {
         let this = this.get().get(py);
         let other = other.operand(py);
@@ -38,21 +38,19 @@ fn binary(
 }
 
 /// `this op= other`: the result is written into `this`.
-fn in_place(this: &Bound<'_, NDArray>, other: &Bound<'_, PyAny>, known: Known) -> PyResult<()> {
+fn in_place(this: &Bound<'_, NDArray>, other: &Bound<'_, PyAny>, op: &'static Op) -> PyResult<()> {
     let py = this.py();
     let Some(other) = beside(other, this.get())? else {
         let text = format!("unsupported operand for an in-place operator: '{}'", other.get_type().name()?);
         return Err(type_error(py, text));
     };
     enter(py)?;
-    let op = known.op(py)?;
     invoke_into(py, op, Attrs::NONE, smallvec![Source::Object(this), other], &[this.get()])
 }
 
-fn unary(this: &Bound<'_, NDArray>, known: Known) -> PyResult<Py<NDArray>> {
+fn unary(this: &Bound<'_, NDArray>, op: &'static Op) -> PyResult<Py<NDArray>> {
     let py = this.py();
     enter(py)?;
-    let op = known.op(py)?;
     let result = invoke_one(py, op, Attrs::NONE, &[Input::Array(&this.get().get(py))])?;
     wrap(py, result)
 }
@@ -64,11 +62,11 @@ fn quotient_and_rest(
     swapped: bool,
 ) -> PyResult<Py<PyAny>> {
     let py = this.py();
-    let quotient = binary(this, other, Known::FloorDivide, swapped)?;
+    let quotient = binary(this, other, &arith::FLOOR_DIVIDE, swapped)?;
     if quotient.is(py.NotImplemented()) {
         return Ok(quotient);
     }
-    let rest = binary(this, other, Known::Remainder, swapped)?;
+    let rest = binary(this, other, &arith::MOD, swapped)?;
     Ok((quotient, rest).into_pyobject(py)?.into_any().unbind())
 }
 
@@ -80,24 +78,24 @@ fn no_modulus(modulus: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
 }
 
 macro_rules! operators {
-    (binary { $($forward:ident $reflected:ident $inplace:ident $op:ident),* $(,)? }
-     unary { $($method:ident $unary:ident),* $(,)? }) => {
+    (binary { $($forward:ident $reflected:ident $inplace:ident $op:path),* $(,)? }
+     unary { $($method:ident $unary:path),* $(,)? }) => {
         #[pymethods]
         impl NDArray {
             $(
                 fn $forward(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                    binary(slf, other, Known::$op, false)
+                    binary(slf, other, &$op, false)
                 }
                 fn $reflected(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                    binary(slf, other, Known::$op, true)
+                    binary(slf, other, &$op, true)
                 }
                 fn $inplace(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-                    in_place(slf, other, Known::$op)
+                    in_place(slf, other, &$op)
                 }
             )*
             $(
                 fn $method(slf: &Bound<'_, Self>) -> PyResult<Py<NDArray>> {
-                    unary(slf, Known::$unary)
+                    unary(slf, &$unary)
                 }
             )*
             fn __pow__(
@@ -106,7 +104,7 @@ macro_rules! operators {
                 modulus: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<Py<PyAny>> {
                 no_modulus(modulus)?;
-                binary(slf, other, Known::Power, false)
+                binary(slf, other, &arith::POWER, false)
             }
             fn __rpow__(
                 slf: &Bound<'_, Self>,
@@ -114,7 +112,7 @@ macro_rules! operators {
                 modulus: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<Py<PyAny>> {
                 no_modulus(modulus)?;
-                binary(slf, other, Known::Power, true)
+                binary(slf, other, &arith::POWER, true)
             }
             fn __ipow__(
                 slf: &Bound<'_, Self>,
@@ -122,7 +120,7 @@ macro_rules! operators {
                 modulus: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<()> {
                 no_modulus(modulus)?;
-                in_place(slf, other, Known::Power)
+                in_place(slf, other, &arith::POWER)
             }
             fn __divmod__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
                 quotient_and_rest(slf, other, false)
@@ -135,15 +133,15 @@ macro_rules! operators {
                 other: &Bound<'_, PyAny>,
                 op: CompareOp,
             ) -> PyResult<Py<PyAny>> {
-                let known = match op {
-                    CompareOp::Eq => Known::Equal,
-                    CompareOp::Ne => Known::NotEqual,
-                    CompareOp::Lt => Known::Less,
-                    CompareOp::Le => Known::LessEqual,
-                    CompareOp::Gt => Known::Greater,
-                    CompareOp::Ge => Known::GreaterEqual,
+                let op = match op {
+                    CompareOp::Eq => &compare::EQUAL,
+                    CompareOp::Ne => &compare::NOT_EQUAL,
+                    CompareOp::Lt => &compare::LESS,
+                    CompareOp::Le => &compare::LESS_EQUAL,
+                    CompareOp::Gt => &compare::GREATER,
+                    CompareOp::Ge => &compare::GREATER_EQUAL,
                 };
-                binary(slf, other, known, false)
+                binary(slf, other, op, false)
             }
         }
     };
@@ -151,20 +149,20 @@ macro_rules! operators {
 
 operators! {
     binary {
-        __add__ __radd__ __iadd__ Add,
-        __sub__ __rsub__ __isub__ Subtract,
-        __mul__ __rmul__ __imul__ Multiply,
-        __truediv__ __rtruediv__ __itruediv__ TrueDivide,
-        __floordiv__ __rfloordiv__ __ifloordiv__ FloorDivide,
-        __mod__ __rmod__ __imod__ Remainder,
-        __matmul__ __rmatmul__ __imatmul__ Matmul,
-        __and__ __rand__ __iand__ And,
-        __or__ __ror__ __ior__ Or,
-        __xor__ __rxor__ __ixor__ Xor,
-        __lshift__ __rlshift__ __ilshift__ LeftShift,
-        __rshift__ __rrshift__ __irshift__ RightShift,
+        __add__ __radd__ __iadd__ arith::ADD,
+        __sub__ __rsub__ __isub__ arith::SUBTRACT,
+        __mul__ __rmul__ __imul__ arith::MULTIPLY,
+        __truediv__ __rtruediv__ __itruediv__ arith::TRUE_DIVIDE,
+        __floordiv__ __rfloordiv__ __ifloordiv__ arith::FLOOR_DIVIDE,
+        __mod__ __rmod__ __imod__ arith::MOD,
+        __matmul__ __rmatmul__ __imatmul__ linalg::MATMUL,
+        __and__ __rand__ __iand__ bitwise::BITWISE_AND,
+        __or__ __ror__ __ior__ bitwise::BITWISE_OR,
+        __xor__ __rxor__ __ixor__ bitwise::BITWISE_XOR,
+        __lshift__ __rlshift__ __ilshift__ bitwise::LEFT_SHIFT,
+        __rshift__ __rrshift__ __irshift__ bitwise::RIGHT_SHIFT,
     }
-    unary { __neg__ Negative, __pos__ Positive, __abs__ Absolute, __invert__ Invert }
+    unary { __neg__ arith::NEGATIVE, __pos__ arith::POSITIVE, __abs__ arith::ABSOLUTE, __invert__ bitwise::BITWISE_NOT }
 }
 
 /// `item in this`: whether some element equals it.
@@ -174,9 +172,9 @@ pub fn contains(this: &Bound<'_, NDArray>, item: &Bound<'_, PyAny>) -> PyResult<
     enter(py)?;
     let equal = {
         let ins: [Operand<'_>; 2] = [Source::Object(this).operand(py), item.operand(py)];
-        invoke_one(py, Known::Equal.op(py)?, Attrs::NONE, &[ins[0].input(), ins[1].input()])?
+        invoke_one(py, &compare::EQUAL, Attrs::NONE, &[ins[0].input(), ins[1].input()])?
     };
-    let any = Known::Any.op(py)?;
+    let any = &reduce::ANY;
     let attrs = (any.attrs)(any.name, Vec::new()).map_err(|e| crate::error::core_error(py, e))?;
     let found = invoke_one(py, any, attrs, &[Input::Array(&equal)])?;
     crate::export::truth(py, &found)

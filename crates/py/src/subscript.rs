@@ -3,7 +3,6 @@
 use crate::array::{NDArray, transpose, wrap};
 use crate::error::{call, type_error};
 use crate::index::{self, Index};
-use crate::known::Known;
 use crate::operand::{self, Operand, Source};
 use crate::wait::enter;
 use mxnp_core::attrs::{Attrs, Ints};
@@ -163,7 +162,7 @@ fn set_where(
         other => other.input(),
     };
     let ins = [Input::Array(mask), value, Input::Array(array)];
-    let made = operand::invoke_one(py, Known::Where.op(py)?, Attrs::NONE, &ins)?;
+    let made = operand::invoke_one(py, &mxnp_core::ops::arith::WHERE, Attrs::NONE, &ins)?;
     call(py, || target.change(py, |target| mxnp_graph::assign(target, &[], Input::Array(&made))))
 }
 

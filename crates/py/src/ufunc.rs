@@ -2,7 +2,6 @@
 
 use crate::array::{NDArray, wrap_any};
 use crate::error::{core_error, type_error, value_error};
-use crate::known::Known;
 use crate::operand::{self, Operand, Results, Source, argument, device_of};
 use crate::wait::enter;
 use crate::{convert, dtype, ops};
@@ -252,7 +251,7 @@ impl Ufunc {
         result: &Array,
         out: Option<&Bound<'_, NDArray>>,
     ) -> PyResult<Array> {
-        let select = Known::Where.op(py)?;
+        let select = &mxnp_core::ops::arith::WHERE;
         match out {
             Some(out) => {
                 let old = out.get().array(py);
