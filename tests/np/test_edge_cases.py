@@ -43,6 +43,7 @@ ANSWERS = {
     "matrix norm of integers": lambda m, f: m.linalg.norm(f(INTS), ord=1),
     "ravel A": lambda m, f: m.ravel(f(TURNED), order="A"),
     "ravel K": lambda m, f: m.ravel(f(TURNED), order="K"),
+    "ravel K of a broadcast row": lambda m, f: m.ravel(m.broadcast_to(f(CUBE[0, 0]), (2, 4)), order="K"),
     "reshape A": lambda m, f: m.reshape(f(TURNED), (2, 3), order="A"),
     "flatten A": lambda m, f: f(TURNED).flatten("A"),
     "ravel A of rows": lambda m, f: m.ravel(f(CUBE), order="A"),

@@ -198,11 +198,11 @@ def ravel(a: Any, order: str = "C") -> ndarray:
     """
     x = as_array(a)
     if order == "K":
+        # The order in memory; a broadcast axis has none, and the array is then read in C's order, as in NumPy.
         steps = [abs(step) for step in x.strides]
-        x, order = (
-            _TRANSPOSE(x, axes=sorted(range(x.ndim), key=lambda i: -steps[i])) if x.ndim > 1 else x,
-            "C",
-        )
+        if x.ndim > 1 and 0 not in steps:
+            x = _TRANSPOSE(x, axes=sorted(range(x.ndim), key=lambda i: -steps[i]))
+        order = "C"
     return reshape_to(x, (x.size,), order)
 
 
