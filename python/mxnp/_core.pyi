@@ -524,6 +524,10 @@ def numpy_view(x: ndarray) -> numpy.ndarray[Any, Any]:
 class Device:
     """`Device('gpu', 1)`, `Device('cpu')`, `Device('gpu(1)')`, `Device(other)`; also a context manager."""
 
+    devtype2str: dict[int, str]
+    devstr2type: dict[str, int]
+    # Attached by `mxnp.device`.
+    def empty_cache(self) -> None: ...
     def __new__(cls, device_type: str | Device | int, device_id: int = 0) -> Device: ...
     @property
     def device_type(self) -> str: ...

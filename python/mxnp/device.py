@@ -58,3 +58,18 @@ def num_gpus() -> int:
 def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
     """Free and total bytes of a GPU's memory. Raises MXNetError where there is no such GPU."""
     raise MXNetError(f"gpu_memory_info: there is no gpu({device_id}), only {num_gpus()} usable GPUs")
+
+
+def _empty_cache(self: Device) -> None:
+    """Gives memory that is kept for later arrays back to the system.
+
+    >>> mx.cpu().empty_cache()
+    """
+    if self.device_type != "gpu":
+        _core.release_memory()
+
+
+Device.empty_cache = _empty_cache  # type: ignore[method-assign]
+# MXNet's tables of device types and the numbers its files have for them.
+Device.devtype2str = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
+Device.devstr2type = {name: number for number, name in Device.devtype2str.items()}
