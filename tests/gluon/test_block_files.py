@@ -1,9 +1,11 @@
 """save_parameters and load_parameters: round trips, options, and failures that change nothing."""
 
+import pickle
+
 import numpy as onp
 import pytest
 
-from mxnp import gluon, np
+from mxnp import gluon, np, npx
 from mxnp._files import load_arrays, save_arrays
 from mxnp.device import cpu
 from mxnp.error import MXNetError
@@ -250,3 +252,25 @@ def test_saving_needs_data(tmp_path):
     with pytest.raises(gluon.DeferredInitializationError, match=r"'0.weight'"):
         net.save_parameters(tmp_path / "f")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("strip", [False, True])
+def test_full_names_of_1x_load_into_collected_parameters(tmp_path, strip):
+    net = nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(nn.Dense(2, in_units=1), nn.Dense(1, in_units=2))
+    arrays = {"dense0_weight": np.array([[1], [2]]), "dense0_bias": np.array([3, 4])}
+    arrays |= {"dense1_weight": np.array([[5, 6]]), "dense1_bias": np.array([7])}
+    path = tmp_path / "net.params"
+    npx.save(path, arrays if strip else {f"net_{name}": array for name, array in arrays.items()})
+    net.collect_params().load(path, restore_prefix="net_" if strip else "")
+    assert net[0].bias.data().tolist() == [3.0, 4.0]
+    assert net[1].weight.data().tolist() == [[5.0, 6.0]]
+    net.collect_params(".*weight").load_dict({"net_dense0_weight": np.zeros((2, 1))}, allow_missing=True)
+    assert net[0].weight.data().tolist() == [[0.0], [0.0]]
+
+
+def test_collected_parameters_can_be_pickled():
+    net = nn.Dense(2, in_units=1)
+    net.initialize(init="ones")
+    assert pickle.loads(pickle.dumps(net.collect_params()))["weight"].data().tolist() == [[1.0], [1.0]]

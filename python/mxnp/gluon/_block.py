@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
+from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -177,6 +178,7 @@ class Block:
         for name, parameter in reversed(everything.items()):
             parameter._structural_name = name
         selected = ParameterDict(self.prefix)
+        selected._full_names = partial(_checkpoint.full_names, self)
         dict.update(selected, everything if select is None else _matching(everything, select))
         return selected
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from mxnp._files import load_arrays, save_arrays
 
-from ._loading import LoadOptions, load_into, named_arrays
+from ._loading import LoadOptions
 
-__all__ = ["LoadOptions", "load_arrays_into", "load_file", "save"]
+__all__ = ["LoadOptions", "full_names", "load_arrays_into", "load_file", "save"]
 
 
 def save(block: Any, filename: str | PathLike[str], deduplicate: bool) -> None:
@@ -28,18 +28,11 @@ def load_file(block: Any, filename: str | PathLike[str], options: LoadOptions) -
 
 
 def load_arrays_into(block: Any, loaded: Any, source: str, options: LoadOptions) -> None:
-    """Write named arrays into the block. Where no name is structural, 1.x's full names are tried."""
-    params = block.collect_params()
-    arrays = named_arrays(loaded, source)
-    if not any(name in params for name in arrays):
-        structural = _full_names(block)
-        arrays = {
-            structural.get(name) or structural.get(block.prefix + name, name): a for name, a in arrays.items()
-        }
-    load_into(params, arrays, source, options)
+    """Write named arrays into the block. See `ParameterDict.load`."""
+    block.collect_params()._load(loaded, source, options)
 
 
-def _full_names(block: Any) -> dict[str, str]:
+def full_names(block: Any) -> dict[str, str]:
     """1.x's names (`net0_dense0_weight`) to structural ones (`0.weight`)."""
     return dict(_walk(block, ""))
 

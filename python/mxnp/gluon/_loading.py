@@ -53,14 +53,13 @@ def named_arrays(loaded: Any, source: str, prefix: str = "") -> dict[str, Any]:
 
 
 def load_into(
-    params: Mapping[str, Parameter], loaded: Any, source: str, options: LoadOptions, prefix: str = ""
+    params: Mapping[str, Parameter], arrays: Mapping[str, Any], source: str, options: LoadOptions
 ) -> None:
-    """Write the arrays `loaded` (dict by name) into `params`, all of them or none.
+    """Write the arrays (by name) into `params`, all of them or none.
 
     Raises AssertionError for a parameter that is missing or whose shape, dtype or device does not fit, ValueError
     for an array that is no parameter; each names `source` (the file) and the parameter.
     """
-    arrays = named_arrays(loaded, source, prefix)
     _check_names(params, arrays, source, options)
     matched = [(params[name], array) for name, array in arrays.items() if name in params]
     for name, array in arrays.items():

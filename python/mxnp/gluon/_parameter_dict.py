@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from os import PathLike
+from collections.abc import Callable, Iterable, Mapping
+from os import PathLike, fspath
 from typing import Any
 
 from mxnp import initializer
@@ -12,7 +12,7 @@ from mxnp.device import Device
 from mxnp.error import MXNetValueError
 
 from ._devices import DeviceLike
-from ._loading import LoadOptions, load_into
+from ._loading import LoadOptions, load_into, named_arrays
 from ._parameter import Constant, Parameter
 
 
@@ -32,6 +32,9 @@ class ParameterDict(dict[str, Parameter]):
         super().__init__()
         self.prefix = prefix
         self._shared = {} if shared is None else dict(shared)
+        self._full_names: Callable[[], dict[str, str]] = (
+            dict  # 1.x's names of the parameters to the keys here
+        )
         self._made: dict[str, Parameter] = {}  # by the name given to `get`, whatever attribute they end up as
 
     # Making and sharing ---------------------------------------------------------------------------------------
@@ -170,7 +173,7 @@ class ParameterDict(dict[str, Parameter]):
     ) -> None:
         """Read parameters from a file, `restore_prefix` put before its names. As `Block.load_parameters`."""
         options = LoadOptions.create(device, ctx, allow_missing, ignore_extra, cast_dtype, dtype_source)
-        load_into(self, load_arrays(filename), f"file '{filename}'", options, restore_prefix)
+        self._load(load_arrays(filename), f"file '{fspath(filename)}'", options, restore_prefix)
 
     def load_dict(
         self,
@@ -186,10 +189,14 @@ class ParameterDict(dict[str, Parameter]):
     ) -> None:
         """As `load`, from a dict of arrays; `filename` is what messages call it."""
         options = LoadOptions.create(device, ctx, allow_missing, ignore_extra, cast_dtype, dtype_source)
-        load_into(
-            self,
-            param_dict,
-            "param_dict" if filename is None else f"file '{filename}'",
-            options,
-            restore_prefix,
+        self._load(
+            param_dict, "param_dict" if filename is None else f"file '{filename}'", options, restore_prefix
         )
+
+    def _load(self, loaded: Any, source: str, options: LoadOptions, prefix: str = "") -> None:
+        """Write named arrays into the parameters. Where no name is structural, 1.x's full names are tried."""
+        arrays = named_arrays(loaded, source, prefix)
+        if not any(name in self for name in arrays):
+            keys = self._full_names()
+            arrays = {keys.get(name) or keys.get(self.prefix + name, name): a for name, a in arrays.items()}
+        load_into(self, arrays, source, options)
