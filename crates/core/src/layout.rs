@@ -92,14 +92,6 @@ impl Layout {
         Some((low as usize, high as usize))
     }
 
-    /// Whether some element of `self` may lie at an offset that `other` touches (never a false no).
-    pub fn may_overlap(&self, other: &Layout) -> bool {
-        match (self.bounds(), other.bounds()) {
-            (Some((a, b)), Some((c, d))) => a <= d && c <= b,
-            _ => false,
-        }
-    }
-
     /// Whether two elements of this layout share a place (a broadcast axis, overlapping windows); never a
     /// false no.
     pub fn may_alias_itself(&self) -> bool {
@@ -231,28 +223,6 @@ impl Layout {
             out.offset = (self.offset as isize + last) as usize;
         }
         out.strides[axis] = -out.strides[axis];
-        out
-    }
-
-    /// The same elements with adjacent axes merged where the strides allow and axes of size 1 dropped: the
-    /// fewest loops over them.
-    pub fn coalesce(&self) -> Layout {
-        let mut out = Layout { shape: Shape::new(), strides: Strides::new(), offset: self.offset };
-        for (&n, &s) in self.shape.iter().zip(&self.strides) {
-            if n == 1 {
-                continue;
-            }
-            match (out.shape.last_mut(), out.strides.last_mut()) {
-                (Some(m), Some(t)) if *t == s * n as isize => {
-                    *m *= n;
-                    *t = s;
-                }
-                _ => {
-                    out.shape.push(n);
-                    out.strides.push(s);
-                }
-            }
-        }
         out
     }
 }

@@ -101,11 +101,6 @@ impl<'a> ViewMut<'a> {
         self.ptr
     }
 
-    /// The same memory, to be read.
-    pub fn as_view(&self) -> View<'a> {
-        View { ptr: self.ptr, layout: self.layout, dtype: self.dtype }
-    }
-
     /// All elements, where they lie one after the other.
     ///
     /// # Safety

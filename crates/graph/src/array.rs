@@ -104,11 +104,6 @@ impl Array {
         Arc::ptr_eq(&self.at.value, &other.at.value)
     }
 
-    /// A number that tells values apart while they live.
-    pub fn value_id(&self) -> usize {
-        Arc::as_ptr(&self.at.value) as usize
-    }
-
     /// Whether writes to the memory are allowed.
     pub fn is_writable(&self) -> bool {
         self.at.value.is_writable() && !self.at.layout.may_alias_itself()

@@ -118,11 +118,6 @@ attrs! {
     pub struct AxisSet { axis: Option<Ints> = None }
 }
 
-/// The attributes of [`EXPAND_DIMS`], [`SQUEEZE`] and [`FLIP`] over checked axes.
-pub fn axis_set(axes: &[usize]) -> Attrs {
-    Attrs::new(AxisSet { axis: Some(axes.iter().map(|&a| a as i64).collect()) })
-}
-
 /// The new shape: axes are positions in the result, as in NumPy.
 fn expanded(op: &'static str, axis: &Option<Ints>, shape: &[usize]) -> Result<Shape> {
     let Some(axis) = axis else { return Err(Error::type_(op, "missing required argument 'axis'")) };
@@ -342,13 +337,6 @@ pub static SLICE_ASSIGN: Op = Op {
     }),
     ..Op::new("slice_assign", 2, infer_slice_assign, Run::Kernel(run_slice_assign))
 };
-
-/// The order of the axes after `axis` is moved to `to`.
-pub fn move_axis(ndim: usize, axis: usize, to: usize) -> AxisList {
-    let mut order: AxisList = (0..ndim).filter(|&i| i != axis).collect();
-    order.insert(to, axis);
-    order
-}
 
 /// The shape with `axis` (checked) set to `size`.
 pub fn with_size(shape: &[usize], axis: usize, size: usize) -> Shape {
