@@ -9,7 +9,7 @@ use crate::optimise;
 use crate::registry;
 use crate::sync::Mutex;
 use crate::value::{MANY, SegmentId, Value};
-use mxnp_engine::{Hint, Kind, engine};
+use mxnp_engine::{Hint, Kind, Ready, engine};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -99,14 +99,19 @@ impl Segment {
         self.flush_locked(&mut self.inner.lock());
     }
 
-    /// Hands every pending call to the engine and runs none: for a thread that is being torn down.
+    /// Hands every pending call to the engine and runs none: for a thread that is being torn down, whose scratch
+    /// memory is gone. The naive engine leaves them to whoever waits.
     pub fn hand_over(&self) {
-        let mut inner = self.inner.lock();
-        inner.work = inner.work.saturating_add(INLINE);
-        self.flush_locked(&mut inner);
+        self.push_all(&mut self.inner.lock(), drop);
     }
 
     fn flush_locked(&self, inner: &mut Inner) {
+        // Small, or the naive engine: it runs here, before the next push can depend on it.
+        self.push_all(inner, Ready::run);
+    }
+
+    /// Pushes every pending call; `take` gets what the engine gives back.
+    fn push_all(&self, inner: &mut Inner, take: fn(Ready<'static>)) {
         if inner.calls.is_empty() {
             inner.work = 0;
             return;
@@ -118,8 +123,7 @@ impl Segment {
         let touched: Vec<Arc<Value>> = units.iter().flat_map(Unit::values).cloned().collect();
         for unit in units {
             if let Some(ready) = engine().push(exec::task(unit), hint) {
-                // Small, or the naive engine: it runs here, before the next push can depend on it.
-                ready.run();
+                take(ready);
             }
         }
         for value in &touched {

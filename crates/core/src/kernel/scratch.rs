@@ -16,14 +16,15 @@ thread_local! {
 
 /// Calls `body` with `bytes` of 64-byte aligned memory of any content. A nested call gets memory of its own.
 pub fn with_scratch<R>(bytes: usize, body: impl FnOnce(*mut u8) -> R) -> R {
-    let mut lines = SCRATCH.take();
+    // A thread that is being torn down has lost its own.
+    let mut lines = SCRATCH.try_with(Cell::take).unwrap_or_default();
     let need = bytes.div_ceil(size_of::<Line>());
     if lines.len() < need {
         lines.resize(need, Line([0; 64]));
     }
     let result = body(lines.as_mut_ptr().cast());
     if lines.len() * size_of::<Line>() <= KEEP {
-        SCRATCH.set(lines);
+        let _ = SCRATCH.try_with(|kept| kept.set(lines));
     }
     result
 }
