@@ -145,6 +145,15 @@ def test_families_have_the_same_names_everywhere():
     assert core <= {m.name for m in pkgutil.iter_modules(_ops.__path__)}, "mxnp._ops"
 
 
+def test_methods_are_attached():
+    """What a family lists as a method is one: mxnp.np._methods leaves no family out."""
+    families = [importlib.import_module(f"mxnp._ops.{m.name}") for m in pkgutil.iter_modules(_ops.__path__)]
+    methods = {f.__name__: f for family in families for f in getattr(family, "METHODS", ())}
+    for family in families:
+        methods.update(getattr(family, "SPECIAL_METHODS", {}))
+    assert [name for name, f in methods.items() if getattr(np.ndarray, name, None) is not f] == []
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_an_op_is_in_one_family(family):
     """An op's row, CUDA form and definition stand in files of the same name."""

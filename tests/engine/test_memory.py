@@ -6,10 +6,10 @@ import gc
 
 import numpy as onp
 import pytest
+from tests.test_interop_process import run_python
 
 import mxnp as mx
 from mxnp import _core, autograd, np, npx
-from tests.test_interop_process import run_python
 
 BIG = (256, 256)
 

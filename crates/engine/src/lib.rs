@@ -10,8 +10,8 @@
 //! - Tasks run in any order and at the same time, except that a write to a variable comes after every earlier
 //!   read and write of it, and a read after every earlier write. What is both read and written counts as written.
 //! - A task only runs: it never waits for a variable, for memory or for the GIL. A wait in a task is an error.
-//! - A task that comes back from `push` as [`Ready`] is run by the caller, in the order of its pushes, after it
-//!   has released its own locks. Between the two it must not wait for anything: others may wait for the task.
+//! - A task that comes back from `push` as [`Ready`] is run by the caller, in the order of its pushes, under no lock
+//!   that a task takes. Between the two it must not wait for anything: others may wait for the task.
 //!
 //! # Waiting
 //! [`Engine::wait_read`] waits for the writes of a thing, [`Engine::wait_write`] also for its reads,

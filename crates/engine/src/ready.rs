@@ -19,7 +19,7 @@ impl<'a> Ready<'a> {
         Ready { shared, node: Some(node) }
     }
 
-    /// Runs the task on the calling thread; its errors show at waits. The caller holds no lock.
+    /// Runs the task on the calling thread; its errors show at waits. The caller holds no lock that a task takes.
     pub fn run(mut self) {
         let Some(node) = self.node.take() else { return };
         if self.shared.kind() == Kind::Naive {

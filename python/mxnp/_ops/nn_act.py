@@ -41,8 +41,6 @@ _SOFTMAX, _LOG_SOFTMAX, _LEAKY_RELU = op("softmax"), op("log_softmax"), op("leak
 _SOFTMIN, _MASKED_SOFTMAX, _MASKED_LOG_SOFTMAX = op("softmin"), op("masked_softmax"), op("masked_log_softmax")
 _ABS, _TANH, _WHERE = op("absolute"), op("tanh"), op("where")
 _UNIFORM = op("uniform")
-# Klambauer et al. 2017: the fixed point of mean 0 and variance 1.
-SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
 
 
 def softsign(data: Any) -> ndarray:

@@ -160,41 +160,12 @@ _OWN = (
     __round__,
 )
 # Functions of one array that 1.x's programs call as methods: `x.exp()`.
-_UNARY = (
-    [arith.absolute, arith.negative, arith.reciprocal, arith.sign, arith.square, rounding.ceil, rounding.fix]
-    + [
-        rounding.floor,
-        rounding.rint,
-        rounding.trunc,
-        exp_log.cbrt,
-        exp_log.exp,
-        exp_log.expm1,
-        exp_log.log,
-        exp_log.log1p,
-        exp_log.log2,
-        exp_log.log10,
-    ]
-    + [
-        exp_log.sqrt,
-        trig.arccos,
-        trig.arccosh,
-        trig.arcsin,
-        trig.arcsinh,
-        trig.arctan,
-        trig.arctanh,
-        trig.cos,
-    ]
-    + [
-        trig.cosh,
-        trig.degrees,
-        trig.radians,
-        trig.sin,
-        trig.sinh,
-        trig.tan,
-        trig.tanh,
-        nn_act.relu,
-        nn_act.sigmoid,
-    ]
+_UNARY: tuple[tuple[Any, str], ...] = (
+    (arith, "absolute negative reciprocal sign square"),
+    (exp_log, "cbrt exp expm1 log log10 log1p log2 sqrt"),
+    (nn_act, "relu sigmoid"),
+    (rounding, "ceil fix floor rint trunc"),
+    (trig, "arccos arccosh arcsin arcsinh arctan arctanh cos cosh degrees radians sin sinh tan tanh"),
 )
 
 
@@ -231,8 +202,9 @@ def _attach() -> None:
             setattr(ndarray, name, function)
     for function in _OWN:
         setattr(ndarray, function.__name__, function)
-    for native in _UNARY:
-        setattr(ndarray, native.__name__, _method(native))
+    for family, names in _UNARY:
+        for name in names.split():
+            setattr(ndarray, name, _method(getattr(family, name)))
     own = (("abs", _method(arith.absolute)), ("mT", property(shape.matrix_transpose)), ("stype", "default"))
     for name, value in own:
         setattr(ndarray, name, value)
