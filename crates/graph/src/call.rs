@@ -77,7 +77,6 @@ pub(crate) struct Out {
 }
 
 /// A list of calls. A call is large and the list is rewritten by every step of the optimiser, so it holds boxes.
-#[expect(clippy::vec_box, reason = "moving a box is cheaper than moving a call")]
 pub(crate) type Calls = Vec<Box<Call>>;
 
 /// One call.

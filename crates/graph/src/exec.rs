@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// One piece of work.
 pub(crate) enum Unit {
-    Pass(PassUnit),
+    Pass(Box<PassUnit>),
     Kernel(Kernel),
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Kernel {
 /// The engine's form of a unit.
 pub(crate) fn task(unit: Unit) -> Task {
     match unit {
-        Unit::Pass(unit) => pass_task(unit),
+        Unit::Pass(unit) => pass_task(*unit),
         Unit::Kernel(kernel) => kernel_task(kernel),
     }
 }
@@ -126,9 +126,10 @@ fn run_kernel(kernel: &Kernel, ctx: &Context) -> mxnp_core::Result<()> {
         .collect();
     let mut outs: SmallVec<[Option<ViewMut>; 4]> = SmallVec::new();
     for (out, &wanted) in call.outs.iter().zip(&kernel.wanted) {
-        // SAFETY: the task lists the value among its writes.
         outs.push(if wanted {
+            // SAFETY: the task lists the value among its writes.
             let base = unsafe { out.at.value.allocate(call.op.name)? };
+            // SAFETY: the buffer has the layout's elements, and only this task reaches them.
             Some(unsafe { ViewMut::new(base, &out.at.layout, out.at.dtype) })
         } else {
             None
@@ -151,6 +152,9 @@ fn run_kernel(kernel: &Kernel, ctx: &Context) -> mxnp_core::Result<()> {
 #[repr(align(16))]
 struct Element([u8; 16]);
 
+/// A task's body that borrows from its pusher.
+type ScopedRun<'a> = Box<dyn FnOnce(&Context) -> std::result::Result<(), TaskError> + Send + 'a>;
+
 /// A variable to wait for that nothing else uses.
 struct Done(Var);
 
@@ -169,12 +173,11 @@ pub(crate) fn read(value: &Arc<Value>, f: impl FnOnce(*const u8) + Send) -> Resu
     engine().wait_read(&**value)?;
     let done: Arc<Done> = Arc::new(Done(Var::new()));
     let source = value.clone();
-    let body: Box<dyn FnOnce(&Context) -> std::result::Result<(), TaskError> + Send + '_> =
-        Box::new(move |_| {
-            // SAFETY: the task lists the value among its reads, and it was waited for.
-            f(unsafe { source.base() });
-            Ok(())
-        });
+    let body: ScopedRun<'_> = Box::new(move |_| {
+        // SAFETY: the task lists the value among its reads, and it was waited for.
+        f(unsafe { source.base() });
+        Ok(())
+    });
     // SAFETY: only the lifetime changes; this function does not return before the task has run or was dropped.
     let run: mxnp_engine::Run = unsafe { std::mem::transmute(body) };
     let task = Task {

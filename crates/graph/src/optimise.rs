@@ -32,7 +32,7 @@ fn units(calls: Calls, life: &Liveness, fuse: bool) -> Vec<Unit> {
     for (at, call) in calls.into_iter().enumerate() {
         let joined = fuse && open.as_mut().is_some_and(|fuser| fuser.add(&call));
         if !joined {
-            units.extend(open.take().map(|fuser| Unit::Pass(fuser.finish(last, life))));
+            units.extend(open.take().map(|fuser| Unit::Pass(Box::new(fuser.finish(last, life)))));
             open = Fuser::begin(&call);
             if open.is_none() {
                 units.push(Unit::Kernel(kernel_of(call, life)));
@@ -40,7 +40,7 @@ fn units(calls: Calls, life: &Liveness, fuse: bool) -> Vec<Unit> {
         }
         last = at;
     }
-    units.extend(open.map(|f| Unit::Pass(f.finish(last, life))));
+    units.extend(open.map(|fuser| Unit::Pass(Box::new(fuser.finish(last, life)))));
     units
 }
 
@@ -100,6 +100,6 @@ fn producer(calls: &[Box<Call>], at: usize, life: &Liveness) -> Option<(usize, u
     let maker = calls[..at].iter().rposition(|c| c.outs.iter().any(|o| o.at.is(&from.value)))?;
     let out = calls[maker].outs.iter().position(|o| o.fresh && o.at.is(&from.value))?;
     let is_kernel = matches!(calls[maker].op.run, Run::Kernel(_));
-    let touches = |c: &Box<Call>| c.touched().any(|(value, _)| Arc::ptr_eq(value, &to.at.value));
-    (is_kernel && !calls[maker..at].iter().any(touches)).then_some((maker, out))
+    let touches = |c: &Call| c.touched().any(|(value, _)| Arc::ptr_eq(value, &to.at.value));
+    (is_kernel && !calls[maker..at].iter().any(|c| touches(c))).then_some((maker, out))
 }

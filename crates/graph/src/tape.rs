@@ -134,7 +134,7 @@ pub fn grad(
     create_graph: bool,
     train_mode: bool,
 ) -> Result<Vec<Array>> {
-    for var in vars.iter().filter(|var| var.node.is_none()) {
+    if let Some(var) = vars.iter().find(|var| var.node.is_none()) {
         let text = format!("a variable of shape {} is not part of the recorded graph", display(var.shape()));
         let error = mxnp_core::Error::new(ErrorKind::State, "grad", text);
         return Err(Error::Op(error.with_hint("call attach_grad() on it before autograd.record()")));

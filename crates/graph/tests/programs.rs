@@ -135,7 +135,7 @@ impl Program {
         let value = if self.arrays.is_empty() { self.create() } else { self.some() };
         let done = match self.pick.below(3) {
             0 => {
-                let items = self.items(&target.shape().to_vec());
+                let items = self.items(target.shape());
                 assign(&mut target, &items, Input::Array(&value))
             }
             1 => assign(&mut target, &[], Input::Scalar(Scalar::Float(0.5))),
