@@ -20,6 +20,7 @@ __all__ = [
     "is_np_array",
     "is_np_default_dtype",
     "is_np_shape",
+    "makedirs",
     "np_array",
     "np_default_dtype",
     "np_shape",
@@ -210,6 +211,11 @@ def setenv(name: str, value: str | None) -> None:
         os.environ.pop(name, None)
     else:
         os.environ[name] = value
+
+
+def makedirs(d: str | os.PathLike[str]) -> None:
+    """Makes the folder `d` and those above it, where they are not there yet."""
+    os.makedirs(os.path.expanduser(d), exist_ok=True)
 
 
 def get_gpu_count() -> int:

@@ -131,3 +131,31 @@ def test_command(tmp_path):
     assert "there is no file 'absent.py'" in done.stderr
     assert run(cwd=tmp_path).returncode == 2
     assert run("--help", cwd=tmp_path).stdout.startswith("usage:")
+
+
+def test_modules_inside_missing_ones_import_by_name():
+    from mxnet.contrib import quantization
+    from mxnet.gluon.contrib import estimator
+    from mxnet.gluon.model_zoo import vision
+
+    assert vision.__name__ == "mxnet.gluon.model_zoo.vision"
+    for module, name in ((vision, "resnet18_v1"), (estimator, "Estimator"), (quantization, "quantize_net")):
+        with pytest.raises(compat.NotArrivedError, match=rf"{name}: this part of MXNet has not arrived"):
+            getattr(module, name)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("gluon.nn.basic_layers", "BatchNorm"),
+        ("gluon.nn.basic_layers", "HybridSequential"),
+        ("gluon.nn.conv_layers", "MaxPool2D"),
+        ("gluon.data.dataloader", "default_mp_batchify_fn"),
+        ("gluon.parameter", "tensor_types"),
+        ("numpy.multiarray", "ndarray"),
+        ("base", "mx_real_t"),
+        ("util", "makedirs"),
+    ],
+)
+def test_names_in_the_modules_where_mxnet_has_them(path, name):
+    assert getattr(importlib.import_module(f"mxnet.{path}"), name) is not None

@@ -13,6 +13,8 @@ from typing import Any
 from .missing import NotArrivedError, missing_module
 
 NAME, TARGET = "mxnet", "mxnp"
+# Modules of MXNet whose contents mxnp has elsewhere.
+_ELSEWHERE = {"numpy.multiarray": "np"}
 
 
 class _Loader(importlib.abc.Loader):
@@ -49,6 +51,7 @@ _finder = _Finder()
 
 def _resolve(path: str) -> types.ModuleType | None:
     """mxnp's module at `path`, a module that mxnp has under another name, or a stand-in for what is missing."""
+    path = _ELSEWHERE.get(path, path)
     name = f"{TARGET}.{path}" if path else TARGET
     try:
         return importlib.import_module(name)

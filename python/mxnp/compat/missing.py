@@ -36,11 +36,15 @@ class NotArrivedError(MXNetNotImplementedError, ImportError):
 
 
 class _MissingModule(types.ModuleType):
-    """Stands for a module; any use of what it should hold raises NotArrivedError."""
+    """Stands for a module: modules inside it import, any use of what it should hold raises NotArrivedError."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        below = missing_module(f"{self.__name__.removeprefix('mxnet.')}.{name}")
+        if below is not None:
+            setattr(self, name, below)
+            return below
         raise NotArrivedError(
             f"{self.__name__}.{name}: this part of MXNet has not arrived in mxnp yet\n"
             "hint: the migration page of the documentation lists what has"

@@ -1,5 +1,6 @@
 """`gluon.parameter`: parameters, constants, dictionaries of them and their errors."""
 
+from mxnp import np as _np
 from mxnp.error import DeferredInitializationError
 
 from ._parameter import Constant, Parameter, UninitializedParameterError
@@ -11,4 +12,7 @@ __all__ = [
     "Parameter",
     "ParameterDict",
     "UninitializedParameterError",
+    "tensor_types",
 ]
+
+tensor_types = (_np.ndarray,)

@@ -18,7 +18,9 @@ from .batchify import default_batchify_fn, stack_samples, to_mxnp
 from .dataset import take_batch
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
-__all__ = ["DataLoader", "WorkerDied", "WorkerTimeout", "default_batchify_fn"]
+__all__ = ["DataLoader", "WorkerDied", "WorkerTimeout", "default_batchify_fn", "default_mp_batchify_fn"]
+
+default_mp_batchify_fn = default_batchify_fn  # MXNet's for worker processes; here one does for both
 
 
 class DataLoader:

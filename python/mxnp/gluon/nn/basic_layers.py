@@ -247,3 +247,12 @@ def _first_parameter(function: Callable[..., Any]) -> str | None:
         return next(iter(inspect.signature(function).parameters), None)
     except (TypeError, ValueError):  # builtins without a signature
         return None
+
+
+def __getattr__(name: str) -> Any:
+    """The layers that MXNet has in its module of this name, and mxnp in others."""
+    from mxnp.gluon import nn
+
+    if name in nn.__all__:
+        return getattr(nn, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -160,3 +160,12 @@ class Conv3D(_Conv):
     """
 
     _layouts = ("NCDHW", "NDHWC")
+
+
+def __getattr__(name: str) -> Any:
+    """The layers that MXNet has in its module of this name, and mxnp in others."""
+    from mxnp.gluon import nn
+
+    if name in nn.__all__:
+        return getattr(nn, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
