@@ -100,7 +100,7 @@ with autograd.record(train_mode=False):
     assert state() == (True, False)
 with autograd.train_mode():
     assert state() == (False, True)
-a, b = np.ones(2), np.full(2, 3)
+a, b = np.ones(2), np.full(2, 3.0)
 ga, gb = np.zeros(2), np.zeros(2)
 autograd.mark_variables([a, b], [ga, gb])
 with autograd.record():

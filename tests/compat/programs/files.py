@@ -20,7 +20,7 @@ npx.savez("x-files", x, y)
 x2, y2 = npx.load("x-files").values()
 assert (x2 == x).all() and (y2 == y).all()
 mydict = {"x": x, "y": y}
-npx.save("mydict", mydict)
+npx.savez("mydict", **mydict)
 mydict2 = npx.load("mydict")
 assert sorted(mydict2) == ["x", "y"] and (mydict2["x"] == x).all()
 
@@ -65,7 +65,3 @@ except Exception as e:
     assert "no-such-file" in str(e), e
 else:
     raise AssertionError
-np.save("a.npy", x)
-assert np.load("a.npy").tolist() == x.tolist()
-np.savez("a.npz", x=x, y=y)
-assert sorted(np.load("a.npz")) == ["x", "y"]
