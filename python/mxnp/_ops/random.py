@@ -268,10 +268,6 @@ def _inverted(
     return deliver(formula(u, *params), out)
 
 
-def _log(x: Any) -> ndarray:
-    return _LOG(x)
-
-
 def gumbel(
     loc: Any = 0.0,
     scale: Any = 1.0,
@@ -291,7 +287,7 @@ def gumbel(
     _check_sign("gumbel", "scale", scale, positive=False)
     return _inverted(
         "gumbel",
-        lambda u, m, s: m - s * _log(-_LOG1P(-u) + onp.finfo("float32").tiny),
+        lambda u, m, s: m - s * _LOG(-_LOG1P(-u) + onp.finfo("float32").tiny),
         (loc, scale),
         size,
         dtype,
@@ -320,7 +316,7 @@ def logistic(
     _check_sign("logistic", "scale", scale, positive=False)
     return _inverted(
         "logistic",
-        lambda u, m, s: m + s * (_log(u + onp.finfo("float32").tiny) - _LOG1P(-u)),
+        lambda u, m, s: m + s * (_LOG(u + onp.finfo("float32").tiny) - _LOG1P(-u)),
         (loc, scale),
         size,
         dtype,
@@ -579,4 +575,4 @@ def categorical(data: Any, size: Any = None, get_prob: bool = False, dtype: Any 
     if not get_prob:
         return result
     chosen = _TAKE_ALONG_AXIS(p, found, axis=p.ndim - 1)
-    return result, _log(chosen).reshape(result.shape)
+    return result, _LOG(chosen).reshape(result.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 from typing import Any
 
@@ -82,15 +83,10 @@ def _extreme(name: str, a: Any, axis: Axis, out: Any, keepdims: bool, initial: A
         return reduction(a, axis=axis, keepdims=keepdims, out=out)
     x = as_array(a)
     axes = normalize_axes(axis, x.ndim)
-    if any_of(x.shape[i] == 0 for i in axes):
+    if builtins.any(x.shape[i] == 0 for i in axes):
         shape = [1 if i in axes else n for i, n in enumerate(x.shape) if keepdims or i not in axes]
         return deliver(_FULL(initial, shape=shape, dtype=x.dtype, device=x.device), out)
     return deliver(pair(reduction(x, axis=axis, keepdims=keepdims), initial), out)
-
-
-def any_of(flags: Any) -> bool:
-    """Python's own any: the name belongs to NumPy's here."""
-    return next((True for flag in flags if flag), False)
 
 
 def max(
