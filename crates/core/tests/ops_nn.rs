@@ -157,21 +157,25 @@ fn dropout_scales_what_it_keeps() {
     let op = &nn_dense::DROPOUT;
     let x = Arr::f64s(&[200, 500], &vec![1.0; 100_000], DType::F32);
     let train = attrs(op, &[("p", float(0.25)), ("training", yes(true))]);
-    let y = run_all_ways(op, train.clone(), &[x.clone()], 5);
+    let y = run_all_ways(op, train.clone(), std::slice::from_ref(&x), 5);
     let kept = y[0].f64().iter().filter(|&&v| v != 0.0).count();
     assert!((74_000..76_000).contains(&kept), "{kept}");
     assert!(y[0].f64().iter().all(|&v| v == 0.0 || (v - 4.0 / 3.0).abs() < 1e-6));
     let how = How { hidden: false, draw: Draw { seed: 5, counter: 5 }, ..How::default() };
-    assert_eq!(run_as(op, &train, &[x.clone()], &how).unwrap()[0].f64(), y[0].f64());
+    assert_eq!(run_as(op, &train, std::slice::from_ref(&x), &how).unwrap()[0].f64(), y[0].f64());
     let shared = attrs(op, &[("p", float(0.5)), ("training", yes(true)), ("axes", ints(&[1]))]);
-    let z = run_all_ways(op, shared, &[x.clone()], 6)[0].f64();
+    let z = run_all_ways(op, shared, std::slice::from_ref(&x), 6)[0].f64();
     assert!(z.chunks(500).all(|row| row.iter().all(|v| *v == row[0])));
-    assert_eq!(run(op, attrs(op, &[]), &[x.clone()])[0].f64(), x.f64());
+    assert_eq!(run(op, attrs(op, &[]), std::slice::from_ref(&x))[0].f64(), x.f64());
     assert!(
-        run(op, attrs(op, &[("p", float(1.0)), ("mode", AttrValue::Str("always".into()))]), &[x.clone()])[0]
-            .f64()
-            .iter()
-            .all(|&v| v == 0.0)
+        run(
+            op,
+            attrs(op, &[("p", float(1.0)), ("mode", AttrValue::Str("always".into()))]),
+            std::slice::from_ref(&x)
+        )[0]
+        .f64()
+        .iter()
+        .all(|&v| v == 0.0)
     );
     check_gradient(op, train, &[Arr::random(&mut Rng(1), &[4, 5], DType::F64)], &[0]);
     assert!(error(op, attrs(op, &[("p", float(1.5))]), &[x]).contains("from 0 to 1, got 1.5"));
