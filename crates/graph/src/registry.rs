@@ -6,9 +6,13 @@ use crate::sync::RwLock;
 use crate::value::SegmentId;
 use mxnp_engine::engine;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Slot i holds the segment numbered i + 1.
 static SEGMENTS: RwLock<Vec<Option<Arc<Segment>>>> = RwLock::new(Vec::new());
+
+/// Numbers up to this one may be the marks of threads that were lost in a fork, and are not given out again.
+static LOST: AtomicUsize = AtomicUsize::new(0);
 
 /// This thread's segment; leaving the thread flushes it and frees its number.
 struct Own(Arc<Segment>);
@@ -16,7 +20,9 @@ struct Own(Arc<Segment>);
 impl Own {
     fn register() -> Own {
         let mut segments = SEGMENTS.write();
-        let at = segments.iter().position(Option::is_none).unwrap_or_else(|| {
+        let lost = LOST.load(Ordering::Relaxed);
+        let free = segments.iter().skip(lost).position(Option::is_none);
+        let at = free.map(|at| lost + at).unwrap_or_else(|| {
             segments.push(None);
             segments.len() - 1
         });
@@ -51,6 +57,11 @@ pub(crate) fn with_own<R>(f: impl FnOnce(&Segment) -> R) -> R {
 /// Flushes what the calling thread has pending.
 pub fn flush_current() {
     with_own(Segment::flush);
+}
+
+/// Whether a segment of this number may still have calls.
+pub(crate) fn has_segment(id: SegmentId) -> bool {
+    SEGMENTS.read().get(id as usize - 1).is_some_and(Option::is_some)
 }
 
 pub(crate) fn flush_segment(id: SegmentId) {
@@ -95,7 +106,9 @@ pub fn after_fork(child: bool) {
     }
     engine().after_fork_child();
     let own = with_own(|segment| segment.id);
-    for slot in SEGMENTS.write().iter_mut() {
+    let mut segments = SEGMENTS.write();
+    LOST.store(segments.len(), Ordering::Relaxed);
+    for slot in segments.iter_mut() {
         if slot.as_ref().is_some_and(|s| s.id != own) {
             *slot = None;
         }

@@ -88,8 +88,19 @@ impl Segment {
         for place in call.ins.iter().filter_map(In::place) {
             others.extend(place.value.mark_read(self.id));
         }
-        for out in call.outs.iter().filter(|out| !out.fresh) {
-            others.extend(out.at.value.mark_write(self.id).into_iter().flatten());
+        let mut targets: SmallVec<[&Value; 2]> =
+            call.outs.iter().filter(|out| !out.fresh).map(|out| &*out.at.value).collect();
+        // In one order for all threads, so that no two wait for each other's marks.
+        targets.sort_unstable_by_key(|value| std::ptr::from_ref::<Value>(value).addr());
+        for value in targets {
+            while let Some(other) = value.mark_write(self.id) {
+                if other == MANY || registry::has_segment(other) {
+                    others.push(other);
+                    return others;
+                }
+                // Its thread was lost in a fork.
+                value.clear_marks(other);
+            }
         }
         others
     }

@@ -211,12 +211,16 @@ impl Value {
         (writer != 0 && writer != id).then_some(writer)
     }
 
-    /// Marks a pending write of segment `id` (whose lock is held); gives the segments that must be flushed
-    /// first: another's write, others' reads.
-    pub fn mark_write(&self, id: SegmentId) -> [Option<SegmentId>; 2] {
-        let writer = self.writer.swap(id, SeqCst);
+    /// Marks a pending write of segment `id` (whose lock is held); gives the segment that must be flushed first.
+    /// Another's write keeps its mark until it is with the engine: a wait that found ours in its place would find
+    /// nothing to flush and a value that was never computed.
+    pub fn mark_write(&self, id: SegmentId) -> Option<SegmentId> {
+        match self.writer.compare_exchange(0, id, SeqCst, SeqCst) {
+            Err(other) if other != id => return Some(other),
+            _ => {}
+        }
         let readers = self.readers.swap(0, SeqCst);
-        [writer, readers].map(|s| (s != 0 && s != id).then_some(s))
+        (readers != 0 && readers != id).then_some(readers)
     }
 
     /// Takes the marks of segment `id` away once its calls are with the engine (its lock is held).
@@ -246,5 +250,21 @@ impl Value {
     /// How many arrays the program holds on this value, and how many of them have a gradient node.
     pub fn handles(&self) -> (u32, u32) {
         (self.handles.load(Relaxed), self.nodes.load(Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pending_write_keeps_its_mark_until_it_is_with_the_engine() {
+        let value = Value::pending(8, Device::CPU, 1);
+        assert_eq!(value.mark_write(2), Some(1));
+        assert_eq!(value.writer(), 1, "a wait must find the segment that has the write");
+        assert_eq!(value.mark_read(3), Some(1));
+        value.clear_marks(1);
+        assert_eq!(value.mark_write(2), Some(3), "the other reader is flushed first");
+        assert_eq!((value.mark_write(2), value.writer()), (None, 2));
     }
 }
