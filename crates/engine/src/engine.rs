@@ -203,10 +203,7 @@ impl Engine {
         if Role::current() != Role::Outside {
             return;
         }
-        let shared = self.shared();
-        shared.gate.close();
-        shared.drain();
-        shared.stop_workers();
+        self.close_and_empty();
     }
 
     /// After a fork, in the parent: lets other threads go on. Workers start again when needed.
@@ -236,15 +233,21 @@ impl Engine {
         });
     }
 
-    /// Closes the engine, empties it, stops the workers, changes it, and opens it.
-    fn while_empty(&self, change: impl FnOnce(&Shared)) {
-        if Role::current() != Role::Outside {
-            return;
-        }
+    /// Holds other threads back, finishes everything and joins the workers.
+    fn close_and_empty(&self) -> &Shared {
         let shared = self.shared();
         shared.gate.close();
         shared.drain();
         shared.stop_workers();
+        shared
+    }
+
+    /// Closes and empties the engine, changes it, and opens it.
+    fn while_empty(&self, change: impl FnOnce(&Shared)) {
+        if Role::current() != Role::Outside {
+            return;
+        }
+        let shared = self.close_and_empty();
         change(shared);
         shared.gate.open();
     }

@@ -49,7 +49,7 @@ attrs! {
 }
 
 /// One number for each axis: as given, or the default for all.
-fn each_axis(
+pub(super) fn each_axis(
     op: &'static str,
     name: &str,
     given: &[i64],

@@ -9,6 +9,7 @@ use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
 use crate::ops::arith::{ABSOLUTE, POWER, SIGN, select};
 use crate::ops::compare;
 use crate::ops::index::{SCATTER_ALONG, along_into};
+use crate::ops::nn_conv::each_axis;
 use crate::promote::to_float;
 use crate::rules::{IntoOperand, Sym, Vjp};
 use crate::shape::{Shape, checked_numel, display};
@@ -144,20 +145,7 @@ fn windows(op: &'static str, spec: &Spec, x: &[usize]) -> Result<Windows> {
         return Err(Error::value(op, text));
     }
     let axes = x.len() - 2;
-    let list = |name: &str, given: &[i64], default: usize, least: i64| -> Result<[usize; 3]> {
-        let mut out = [default; 3];
-        if !given.is_empty() && given.len() != axes {
-            let text = format!("{name} must have {axes} entries, one for each axis, got {given:?}");
-            return Err(Error::value(op, text));
-        }
-        for (i, &v) in given.iter().enumerate() {
-            if v < least || v > i64::from(i32::MAX) {
-                return Err(Error::value(op, format!("{name} must be at least {least}, got {given:?}")));
-            }
-            out[3 - axes + i] = v as usize;
-        }
-        Ok(out)
-    };
+    let list = |name, given, default, least| each_axis(op, name, given, default, axes, least);
     let mut input = [1; 3];
     input[3 - axes..].copy_from_slice(&x[2..]);
     if spec.global {
