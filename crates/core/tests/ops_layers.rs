@@ -89,7 +89,7 @@ fn pooling_equals_plain_loops() {
             ],
         );
         let x = random(&[2, 3, n[0], n[1]], round as u64);
-        let y = run_all_ways(op, a.clone(), &[x.clone()], 2);
+        let y = run_all_ways(op, a.clone(), std::slice::from_ref(&x), 2);
         let size = |i: usize| {
             let room = n[i] + 2 * p[i] - k[i];
             1 + if convention == "full" { room.div_ceil(s[i]) } else { room / s[i] }
@@ -102,7 +102,7 @@ fn pooling_equals_plain_loops() {
             .collect();
         close(&y[0].f64(), &expected, 1e-12);
         if y[0].f64().iter().all(|v| v.is_finite()) {
-            check_gradient(op, a, &[x.clone()], &[0]);
+            check_gradient(op, a, std::slice::from_ref(&x), &[0]);
         }
         if kind == "avg" || kind == "sum" {
             let back = &nn_pool::POOL_SPREAD;
@@ -129,7 +129,7 @@ fn pooling_is_global_of_every_rank_and_keeps_nan() {
     let op = &nn_pool::POOLING;
     let global = attrs(op, &[("global_pool", AttrValue::Bool(true)), ("pool_type", text("avg"))]);
     let x = random(&[2, 3, 4, 5, 2], 3);
-    let y = run_all_ways(op, global.clone(), &[x.clone()], 4);
+    let y = run_all_ways(op, global.clone(), std::slice::from_ref(&x), 4);
     assert_eq!(y[0].shape(), [2, 3, 1, 1, 1]);
     let mean = x.f64()[..40].iter().sum::<f64>() / 40.0;
     close(&y[0].f64()[..1], &[mean], 1e-12);
@@ -169,7 +169,7 @@ fn softmax_family() {
     for (axis, temperature) in [(-1, 1.0), (1, 2.0), (0, 0.5)] {
         for op in [&nn_act::SOFTMAX, &nn_act::SOFTMIN, &nn_act::LOG_SOFTMAX] {
             let a = attrs(op, &[("axis", AttrValue::Int(axis)), ("temperature", float(temperature))]);
-            let y = run_all_ways(op, a.clone(), &[x.clone()], 3);
+            let y = run_all_ways(op, a.clone(), std::slice::from_ref(&x), 3);
             let n = if axis == -1 {
                 2
             } else if axis == 1 {
@@ -180,11 +180,11 @@ fn softmax_family() {
             let total: f64 =
                 y[0].f64().iter().map(|v| if op.name == "log_softmax" { v.exp() } else { *v }).sum();
             assert!((total - (30 / n) as f64).abs() < 1e-12);
-            check_gradient(op, a, &[x.clone()], &[0]);
+            check_gradient(op, a, std::slice::from_ref(&x), &[0]);
         }
     }
     let big = Arr::new(&[3], &[1000f32, 1001.0, 1002.0]);
-    let y = run(&nn_act::SOFTMAX, attrs(&nn_act::SOFTMAX, &[]), &[big.clone()]);
+    let y = run(&nn_act::SOFTMAX, attrs(&nn_act::SOFTMAX, &[]), std::slice::from_ref(&big));
     close(&y[0].f64(), &[0.09003057, 0.24472847, 0.66524096], 1e-6);
     let y = run(&nn_act::LOG_SOFTMAX, attrs(&nn_act::LOG_SOFTMAX, &[]), &[big]);
     close(&y[0].f64(), &[-2.407606, -1.407606, -0.407606], 1e-6);
@@ -199,7 +199,7 @@ fn softmax_family() {
         run(&nn_act::SOFTMAX, attrs(&nn_act::SOFTMAX, &[]), &[Arr::new(&[2], &[1.0, 1.0]).cast(DType::BF16)]);
     assert_eq!((half[0].dtype, half[0].f64()), (DType::BF16, vec![0.5, 0.5]));
     let zero = attrs(&nn_act::SOFTMAX, &[("temperature", float(0.0))]);
-    assert!(error(&nn_act::SOFTMAX, zero, &[x.clone()]).contains("temperature must be positive"));
+    assert!(error(&nn_act::SOFTMAX, zero, std::slice::from_ref(&x)).contains("temperature must be positive"));
     let far = attrs(&nn_act::SOFTMAX, &[("axis", AttrValue::Int(3))]);
     assert_eq!(
         error(&nn_act::SOFTMAX, far, &[x]),
@@ -226,16 +226,20 @@ fn leaky_relus() {
     let op = &nn_act::LEAKY_RELU;
     let x = Arr::new(&[2, 2], &[-2.0, 3.0, 0.5, -0.5]);
     let with = |kind: &str| attrs(op, &[("act_type", text(kind))]);
-    close(&run(op, attrs(op, &[]), &[x.clone()])[0].f64(), &[-0.5, 3.0, 0.5, -0.125], 1e-12);
-    close(&run(op, with("elu"), &[x.clone()])[0].f64()[..1], &[0.25 * ((-2f64).exp() - 1.0)], 1e-12);
+    close(&run(op, attrs(op, &[]), std::slice::from_ref(&x))[0].f64(), &[-0.5, 3.0, 0.5, -0.125], 1e-12);
     close(
-        &run(op, with("selu"), &[x.clone()])[0].f64()[..2],
+        &run(op, with("elu"), std::slice::from_ref(&x))[0].f64()[..1],
+        &[0.25 * ((-2f64).exp() - 1.0)],
+        1e-12,
+    );
+    close(
+        &run(op, with("selu"), std::slice::from_ref(&x))[0].f64()[..2],
         &[-1.520166468595695, 3.152102962066441],
         1e-12,
     );
-    close(&run(op, with("rrelu"), &[x.clone()])[0].f64()[..1], &[-0.459], 1e-12);
+    close(&run(op, with("rrelu"), std::slice::from_ref(&x))[0].f64()[..1], &[-0.459], 1e-12);
     for kind in ["leaky", "elu", "selu", "gelu", "rrelu"] {
-        check_gradient(op, with(kind), &[x.clone()], &[0]);
+        check_gradient(op, with(kind), std::slice::from_ref(&x), &[0]);
     }
     let gamma = Arr::new(&[2], &[0.1, 0.2]);
     close(&run(op, with("prelu"), &[x.clone(), gamma.clone()])[0].f64(), &[-0.2, 3.0, 0.5, -0.1], 1e-12);

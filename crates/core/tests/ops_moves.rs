@@ -33,11 +33,15 @@ fn slice(start: usize, step: isize, len: usize) -> IndexItem {
 #[test]
 fn views_have_numpys_shapes_and_values() {
     let x = count(&[2, 3]);
-    let y = run(&shape::EXPAND_DIMS, attrs(&shape::EXPAND_DIMS, &[("axis", ints(&[0, -1]))]), &[x.clone()]);
+    let y = run(
+        &shape::EXPAND_DIMS,
+        attrs(&shape::EXPAND_DIMS, &[("axis", ints(&[0, -1]))]),
+        std::slice::from_ref(&x),
+    );
     assert_eq!(y[0].shape(), [1, 2, 3, 1]);
     let z = run(&shape::SQUEEZE, attrs(&shape::SQUEEZE, &[("axis", int(-1))]), &y);
     assert_eq!(z[0].shape(), [1, 2, 3]);
-    let f = run(&shape::FLIP, attrs(&shape::FLIP, &[("axis", int(1))]), &[x.clone()]);
+    let f = run(&shape::FLIP, attrs(&shape::FLIP, &[("axis", int(1))]), std::slice::from_ref(&x));
     assert_eq!(f[0].f64(), [2.0, 1.0, 0.0, 5.0, 4.0, 3.0]);
     let s = run(&shape::SLICE, shape::basic(&[IndexItem::NewAxis, slice(1, -1, 2), IndexItem::At(2)]), &[x]);
     assert_eq!((s[0].shape(), s[0].f64()), (&[1, 2][..], vec![5.0, 2.0]));
@@ -287,9 +291,14 @@ fn nonzero_one_hot_searchsorted() {
     let mut rng = Rng(8);
     let values: Vec<f64> = (0..100_000).map(|_| if rng.one_in(3) { 1.0 } else { 0.0 }).collect();
     let x = Arr::new(&[100, 1000], &values);
-    let n = run_all_ways(&index::COUNT_NONZERO, Attrs::NONE, &[x.clone()], 9)[0].get::<i64>()[0];
+    let n = run_all_ways(&index::COUNT_NONZERO, Attrs::NONE, std::slice::from_ref(&x), 9)[0].get::<i64>()[0];
     assert_eq!(n as f64, values.iter().sum::<f64>());
-    let found = run_all_ways(&index::NONZERO, attrs(&index::NONZERO, &[("count", int(n))]), &[x.clone()], 10);
+    let found = run_all_ways(
+        &index::NONZERO,
+        attrs(&index::NONZERO, &[("count", int(n))]),
+        std::slice::from_ref(&x),
+        10,
+    );
     let expected: Vec<i64> = (0..100_000)
         .filter(|&i| values[i] != 0.0)
         .flat_map(|i| [(i / 1000) as i64, (i % 1000) as i64])
@@ -317,7 +326,7 @@ fn nonzero_one_hot_searchsorted() {
 #[test]
 fn sorts_are_stable_with_nan_last() {
     let x = Arr::new(&[2, 3], &[2.0, f64::NAN, -1.0, 0.0, -0.0, -5.0]);
-    let y = run_all_ways(&sort::SORT, attrs(&sort::SORT, &[]), &[x.clone()], 12);
+    let y = run_all_ways(&sort::SORT, attrs(&sort::SORT, &[]), std::slice::from_ref(&x), 12);
     assert_eq!(y[0].f64()[..2], [-1.0, 2.0]);
     assert!(y[0].f64()[2].is_nan());
     assert_eq!(
@@ -325,7 +334,12 @@ fn sorts_are_stable_with_nan_last() {
         [-5.0f64, 0.0, -0.0].map(f64::to_bits)
     );
     assert_eq!(y[1].get::<i64>(), [2, 0, 1, 2, 0, 1]);
-    let i = run_all_ways(&sort::ARGSORT, attrs(&sort::ARGSORT, &[("axis", int(0))]), &[x.clone()], 13);
+    let i = run_all_ways(
+        &sort::ARGSORT,
+        attrs(&sort::ARGSORT, &[("axis", int(0))]),
+        std::slice::from_ref(&x),
+        13,
+    );
     assert_eq!(i[0].get::<i64>(), [1, 1, 1, 0, 0, 0]);
     let down = run(
         &sort::ARGSORT,
@@ -356,19 +370,22 @@ fn long_sorts_merge_runs() {
 fn topk_has_mxnets_forms() {
     let x = Arr::new(&[2, 4], &[3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0]);
     let with = |ret: &str, k: i64| attrs(&sort::TOPK, &[("ret_typ", text(ret)), ("k", int(k))]);
-    let default = run_all_ways(&sort::TOPK, attrs(&sort::TOPK, &[]), &[x.clone()], 15);
+    let default = run_all_ways(&sort::TOPK, attrs(&sort::TOPK, &[]), std::slice::from_ref(&x), 15);
     assert_eq!((default[0].dtype, default[0].f64()), (DType::F32, vec![2.0, 1.0]));
-    let both = run_all_ways(&sort::TOPK, with("both", 2), &[x.clone()], 16);
+    let both = run_all_ways(&sort::TOPK, with("both", 2), std::slice::from_ref(&x), 16);
     assert_eq!((both[0].f64(), both[1].f64()), (vec![4.0, 3.0, 9.0, 6.0], vec![2.0, 0.0, 1.0, 3.0]));
     assert_eq!(
-        run(&sort::TOPK, with("mask", 1), &[x.clone()])[0].f64(),
+        run(&sort::TOPK, with("mask", 1), std::slice::from_ref(&x))[0].f64(),
         [0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0]
     );
     let least =
         attrs(&sort::TOPK, &[("is_ascend", AttrValue::Bool(true)), ("k", int(3)), ("dtype", text("int32"))]);
-    assert_eq!(run(&sort::TOPK, least, &[x.clone()])[0].f64(), [1.0, 3.0, 0.0, 2.0, 0.0, 3.0]);
-    check_gradient(&sort::TOPK, with("value", 2), &[x.clone()], &[0]);
-    check_gradient(&sort::TOPK, with("both", 2), &[x.clone()], &[0]);
-    assert!(error(&sort::TOPK, with("both", 5), &[x.clone()]).contains("k=5 is more than the 4 elements"));
+    assert_eq!(run(&sort::TOPK, least, std::slice::from_ref(&x))[0].f64(), [1.0, 3.0, 0.0, 2.0, 0.0, 3.0]);
+    check_gradient(&sort::TOPK, with("value", 2), std::slice::from_ref(&x), &[0]);
+    check_gradient(&sort::TOPK, with("both", 2), std::slice::from_ref(&x), &[0]);
+    assert!(
+        error(&sort::TOPK, with("both", 5), std::slice::from_ref(&x))
+            .contains("k=5 is more than the 4 elements")
+    );
     assert!(error(&sort::TOPK, with("all", 1), &[x]).contains("'value', 'indices', 'both' or 'mask'"));
 }
