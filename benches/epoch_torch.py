@@ -10,10 +10,12 @@ import gzip
 import struct
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy
-import torch
+import torch  # type: ignore[import-not-found]
 from torch import nn
 
 FOLDER = Path("/usr/share/datasets/fashion-mnist")
@@ -33,7 +35,7 @@ def load(part: str) -> torch.utils.data.TensorDataset:
     return torch.utils.data.TensorDataset(images, read_idx(f"{part}-labels-idx1").long())
 
 
-def batches(data: torch.utils.data.TensorDataset, size: int, shuffle: bool):
+def batches(data: torch.utils.data.TensorDataset, size: int, shuffle: bool) -> Iterator[Any]:
     """Whole batches at once, which is the fastest way PyTorch has for tensors in memory."""
     images, labels = data.tensors
     order = torch.randperm(len(labels)) if shuffle else torch.arange(len(labels))

@@ -200,7 +200,9 @@ def test_the_stubs_functions(name):
 
 @pytest.mark.parametrize("name", [n for n, node in stub_names().items() if isinstance(node, ast.ClassDef)])
 def test_the_stubs_classes(name):
-    declared = {n.name for n in stub_names()[name].body if isinstance(n, ast.FunctionDef)}
+    body = stub_names()[name].body
+    declared = {n.name for n in body if isinstance(n, ast.FunctionDef)}
+    declared |= {n.target.id for n in body if isinstance(n, ast.AnnAssign)}
     cls = getattr(_core, name)
     missing = [m for m in declared if not hasattr(cls, m)]
     assert missing == []
