@@ -1,6 +1,7 @@
 """Whole programs as MXNet's users write them, run by `python -m mxnp.compat`. Each asserts what it promises.
 
-All but `legacy` and `imports` (1.x's habits) end the same way under MXNet 2.0.0b1 itself: `python programs/lenet.py` there.
+All but `legacy` and `imports` (1.x's habits) end the same way under MXNet 2.0.0b1 itself, where `python
+programs/lenet.py` runs them.
 """
 
 import os
