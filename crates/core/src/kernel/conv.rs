@@ -1,11 +1,14 @@
 //! Convolution over one to three axes of contiguous NC(D)HW arrays: the product of the weight with windows
-//! laid out as columns, and its two adjoints. Work is cut by shape alone; sums run in a fixed order.
+//! laid out as columns, and its two adjoints. Work is cut by shape alone; sums run in a fixed order. Where rows of
+//! outputs fill vectors well, [`super::direct`] computes the same without columns.
 
+use crate::kernel::direct::{self, Packed};
 use crate::kernel::gemm::Product;
 use crate::kernel::moves::Shared;
 use crate::kernel::scratch::with_scratch;
 use crate::kernel::walk::split;
 use crate::par::Parallel;
+use crate::simd::vector::Wide;
 use std::ops::Range;
 
 /// The sizes of a convolution; axes that are not there have size 1, stride 1 and no padding.
@@ -24,7 +27,7 @@ pub struct Geometry {
 }
 
 /// A type convolutions are computed in.
-pub trait Real: Product + std::ops::AddAssign {}
+pub trait Real: Product + Wide + std::ops::Add<Output = Self> {}
 impl Real for f32 {}
 impl Real for f64 {}
 
@@ -34,21 +37,21 @@ const BUFFER: usize = 1 << 16;
 const WORK: usize = 1 << 19;
 
 impl Geometry {
-    fn pixels(&self) -> usize {
+    pub fn pixels(&self) -> usize {
         self.input.iter().product()
     }
-    fn positions(&self) -> usize {
+    pub fn positions(&self) -> usize {
         self.output.iter().product()
     }
-    fn window(&self) -> usize {
+    pub fn window(&self) -> usize {
         self.kernel.iter().product()
     }
     /// Input channels of a group.
-    fn depth(&self) -> usize {
+    pub fn depth(&self) -> usize {
         self.channels / self.groups
     }
     /// Filters of a group.
-    fn width(&self) -> usize {
+    pub fn width(&self) -> usize {
         self.filters / self.groups
     }
     /// Whether the columns are the input itself.
@@ -228,6 +231,10 @@ pub fn forward<T: Real>(
     par: &dyn Parallel,
 ) {
     let (rows, positions) = (g.depth() * g.window(), g.positions());
+    if rows > 0 && g.width() > 0 && !g.is_pointwise() && direct::fits::<T>(g.output[2]) {
+        let packed = Packed::new(g, |filter, row| w[filter * rows + row]);
+        return direct::forward(g, x, &packed, bias, y, one, par);
+    }
     let block = g.block(rows);
     let blocks = positions.div_ceil(block);
     let grain = (WORK / (g.width() * rows * block).max(1)).max(1);
@@ -267,6 +274,11 @@ pub fn forward<T: Real>(
 /// Sets `x` (zeros before) to the adjoint in the data: every output gradient goes back to its window.
 pub fn data_gradient<T: Real>(g: &Geometry, gy: &[T], w: &[T], x: Shared<T>, one: T, par: &dyn Parallel) {
     let (window, positions, depth) = (g.window(), g.positions(), g.depth());
+    let direct = depth > 0 && g.width() > 0 && !g.is_pointwise() && direct::fits::<T>(g.input[2]);
+    if direct && let Some(back) = direct::mirrored(g) {
+        let packed = direct::mirrored_weight(g, &back, w);
+        return direct::forward(&back, gy, &packed, None, x, one, par);
+    }
     let channels = g.channel_block();
     let parts = depth.div_ceil(channels);
     let block = g.block(channels * window);
@@ -304,7 +316,6 @@ pub fn data_gradient<T: Real>(g: &Geometry, gy: &[T], w: &[T], x: Shared<T>, one
 
 /// Sets `gw` to the adjoint in the weight. Samples are summed in groups, whose sums are added in order.
 pub fn weight_gradient<T: Real>(g: &Geometry, x: &[T], gy: &[T], gw: &mut [T], one: T, par: &dyn Parallel) {
-    let (window, positions, depth) = (g.window(), g.positions(), g.depth());
     let size = gw.len();
     // At most 16 partial sums, in at most 16 MiB of float32.
     let sums = g.samples.min(16).min((1 << 22) / size.max(1)).max(1);
@@ -312,6 +323,42 @@ pub fn weight_gradient<T: Real>(g: &Geometry, x: &[T], gy: &[T], gw: &mut [T], o
     let sums = g.samples.div_ceil(together.max(1)).max(1);
     let mut partial = vec![T::default(); if sums > 1 { size * sums } else { 0 }];
     let target = Shared(if sums > 1 { partial.as_mut_ptr() } else { gw.as_mut_ptr() });
+    if !gw.is_empty() && !g.is_pointwise() && direct::weight_fits::<T>(g) {
+        split(par, sums, 1, |range| {
+            for sum in range {
+                // SAFETY: sum `sum` is this chunk's own, and zeros before.
+                let out = unsafe { std::slice::from_raw_parts_mut(target.at((sum * size) as isize), size) };
+                let samples = sum * together..g.samples.min((sum + 1) * together);
+                direct::weight_gradient(g, x, gy, samples, out);
+            }
+        });
+    } else {
+        weight_by_columns(g, x, gy, target, [sums, together, size], one, par);
+    }
+    if sums > 1 {
+        let out = Shared(gw.as_mut_ptr());
+        split(par, size, 1 << 14, |range| {
+            for i in range {
+                let mut total = partial[i];
+                (1..sums).for_each(|s| total += partial[s * size + i]);
+                // SAFETY: element i, this chunk's own.
+                unsafe { *out.at(i as isize) = total };
+            }
+        });
+    }
+}
+
+/// [`weight_gradient`]'s sums as products with columns: `sums` of `together` samples, `size` elements apart.
+fn weight_by_columns<T: Real>(
+    g: &Geometry,
+    x: &[T],
+    gy: &[T],
+    target: Shared<T>,
+    [sums, together, size]: [usize; 3],
+    one: T,
+    par: &dyn Parallel,
+) {
+    let (window, positions, depth) = (g.window(), g.positions(), g.depth());
     let channels = g.channel_block();
     let parts = depth.div_ceil(channels);
     let block = g.block(channels * window);
@@ -348,15 +395,4 @@ pub fn weight_gradient<T: Real>(g: &Geometry, x: &[T], gy: &[T], gw: &mut [T], o
             }
         });
     });
-    if sums > 1 {
-        let out = Shared(gw.as_mut_ptr());
-        split(par, size, 1 << 14, |range| {
-            for i in range {
-                let mut total = partial[i];
-                (1..sums).for_each(|s| total += partial[s * size + i]);
-                // SAFETY: element i, this chunk's own.
-                unsafe { *out.at(i as isize) = total };
-            }
-        });
-    }
 }

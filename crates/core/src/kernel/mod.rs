@@ -2,6 +2,7 @@
 
 pub mod conv;
 mod copy;
+mod direct;
 pub mod fold;
 pub mod gather;
 pub mod gemm;

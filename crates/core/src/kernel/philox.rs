@@ -4,6 +4,7 @@
 //! The formulas use IEEE basic operations and square roots only, so every instruction set gives equal results.
 #![allow(clippy::needless_range_loop)] // lanes of one index are computed side by side
 
+use crate::isa_versions;
 use crate::op::Draw;
 use std::ops::Range;
 
@@ -11,7 +12,7 @@ const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 
 /// Blocks that are computed beside each other, so that the compiler can use vectors.
-const LANES: usize = 8;
+const LANES: usize = 16;
 
 /// The random bits of one draw.
 #[derive(Clone, Copy)]
@@ -177,7 +178,8 @@ pub fn minus_ln(u: f64) -> f64 {
 /// The cosine and sine of a turn `t` in [0, 1).
 #[inline(always)]
 pub fn cos_sin(t: f64) -> (f64, f64) {
-    let quarter = (t * 4.0 + 0.5) as i32;
+    // SAFETY: below 2^31 for a turn below 1; a checked conversion would not become one instruction.
+    let quarter: i32 = unsafe { (t * 4.0 + 0.5).to_int_unchecked() };
     // Exact: the quotient is a multiple of 1/4 close to t.
     let x = (t - f64::from(quarter) * 0.25) * std::f64::consts::TAU;
     let z = x * x;
@@ -199,6 +201,121 @@ pub fn normal_pair(u: f64, turn: f64) -> (f64, f64) {
     let r = (2.0 * minus_ln(u)).sqrt();
     let (c, s) = cos_sin(turn);
     (r * c, r * s)
+}
+
+/// Elements that are drawn together.
+pub const TILE: usize = 256;
+
+/// # Safety
+/// None; the type is that of functions compiled for an instruction set.
+#[inline(always)]
+unsafe fn words_body(stream: &Stream, first: usize, out: &mut [u32]) {
+    let (mut start, end) = (first - first % 4, first + out.len());
+    while start < end {
+        let blocks = stream.blocks::<LANES>(start as u64 / 4);
+        let mut buffer = [[0u32; 4]; LANES];
+        for l in 0..LANES {
+            buffer[l] = [blocks[0][l], blocks[1][l], blocks[2][l], blocks[3][l]];
+        }
+        let (from, to) = (first.saturating_sub(start), (end - start).min(4 * LANES));
+        let target = start + from - first;
+        out[target..target + to - from].copy_from_slice(&buffer.as_flattened()[from..to]);
+        start += 4 * LANES;
+    }
+}
+
+isa_versions! {
+    /// Fills `out` with the 32-bit words from `first` on.
+    pub fn fill_words -> unsafe fn(&Stream, usize, &mut [u32]) = words_body;
+    generics [] names [] fast true; args (stream: &Stream, first: usize, out: &mut [u32])
+}
+
+/// # Safety
+/// As [`words_body`]. At most [`TILE`] elements.
+#[inline(always)]
+unsafe fn long_body(stream: &Stream, first: usize, out: &mut [u64]) {
+    let mut words = [0u32; 2 * TILE];
+    let words = &mut words[..2 * out.len()];
+    // SAFETY: no condition.
+    unsafe { words_body(stream, 2 * first, words) };
+    for (out, pair) in out.iter_mut().zip(words.chunks_exact(2)) {
+        *out = u64::from(pair[1]) << 32 | u64::from(pair[0]);
+    }
+}
+
+/// # Safety
+/// As [`long_body`].
+#[inline(always)]
+unsafe fn units_body<const LONG: bool, const LOG: bool>(stream: &Stream, first: usize, out: &mut [f64]) {
+    let n = out.len();
+    // SAFETY: as many elements as the caller's.
+    unsafe {
+        if LONG {
+            let mut words = [0u64; TILE];
+            long_body(stream, first, &mut words[..n]);
+            for (out, &word) in out.iter_mut().zip(&words[..n]) {
+                *out = if LOG { minus_ln(open64(word)) } else { unit64(word) };
+            }
+        } else {
+            let mut words = [0u32; TILE];
+            words_body(stream, first, &mut words[..n]);
+            for (out, &word) in out.iter_mut().zip(&words[..n]) {
+                *out = if LOG { minus_ln(open32(word)) } else { f64::from(unit32(word)) };
+            }
+        }
+    }
+}
+
+isa_versions! {
+    /// Fills `out`, of at most [`TILE`] elements, with numbers in [0, 1) for the elements from `first` on, or
+    /// (`LOG`) with minus the logarithms of numbers in (0, 1). `LONG`: from 64 bits each.
+    pub fn fill_units -> unsafe fn(&Stream, usize, &mut [f64]) = units_body;
+    generics [const LONG: bool, const LOG: bool] names [LONG, LOG] fast true;
+    args (stream: &Stream, first: usize, out: &mut [f64])
+}
+
+/// # Safety
+/// As [`long_body`].
+#[inline(always)]
+unsafe fn normals_body<const LONG: bool>(stream: &Stream, first: usize, out: &mut [f64]) {
+    // Elements 2i and 2i + 1 share their bits.
+    let skip = first % 2;
+    let pairs = (skip + out.len()).div_ceil(2);
+    let mut results = [[0f64; 2]; TILE / 2 + 1];
+    let (mut u, mut turn) = ([0f64; TILE / 2 + 1], [0f64; TILE / 2 + 1]);
+    // SAFETY: at most one element more than the tile, halved.
+    unsafe {
+        if LONG {
+            let mut words = [0u64; TILE];
+            // In two parts where the tile begins and ends inside of a pair.
+            let head = pairs.min(TILE / 2);
+            long_body(stream, first - skip, &mut words[..2 * head]);
+            for i in 0..head {
+                (u[i], turn[i]) = (open64(words[2 * i]), unit64(words[2 * i + 1]));
+            }
+            if pairs > head {
+                let at = first - skip + 2 * head;
+                (u[head], turn[head]) = (open64(stream.long_word(at)), unit64(stream.long_word(at + 1)));
+            }
+        } else {
+            let mut words = [0u32; TILE + 2];
+            words_body(stream, first - skip, &mut words[..2 * pairs]);
+            for i in 0..pairs {
+                (u[i], turn[i]) = (open32(words[2 * i]), f64::from(words[2 * i + 1]) / (1u64 << 32) as f64);
+            }
+        }
+    }
+    for i in 0..pairs {
+        let (x, y) = normal_pair(u[i], turn[i]);
+        results[i] = [x, y];
+    }
+    out.copy_from_slice(&results.as_flattened()[skip..skip + out.len()]);
+}
+
+isa_versions! {
+    /// Fills `out`, of at most [`TILE`] elements, with standard normal numbers for the elements from `first` on.
+    pub fn fill_normals -> unsafe fn(&Stream, usize, &mut [f64]) = normals_body;
+    generics [const LONG: bool] names [LONG] fast true; args (stream: &Stream, first: usize, out: &mut [f64])
 }
 
 #[cfg(test)]
@@ -223,6 +340,41 @@ mod tests {
             stream.words(range, |i, word| assert_eq!(word, stream.word(i)));
         }
         stream.long_words(3..50, |i, word| assert_eq!(word, stream.long_word(i)));
+    }
+
+    #[test]
+    fn tiles_are_the_elements_alone_on_every_instruction_set() {
+        let stream = Stream::new(Draw { seed: 11, counter: 5 });
+        let now = crate::simd::isa();
+        for isa in crate::simd::Isa::ALL.into_iter().filter(|isa| isa.is_available()) {
+            crate::simd::select(isa);
+            for (first, n) in [(0, 1), (3, 6), (5, TILE), (8, TILE), (1, 2), (7, 201)] {
+                let (mut words, mut units, mut normals) = (vec![0; n], vec![0.0; n], vec![0.0; n]);
+                // SAFETY: at most a tile.
+                unsafe { fill_words()(&stream, first, &mut words) };
+                let alone = |i: usize| stream.word(first + i);
+                assert!((0..n).all(|i| words[i] == alone(i)));
+                // SAFETY: at most a tile.
+                unsafe { fill_units::<true, true>()(&stream, first, &mut units) };
+                assert!((0..n).all(|i| units[i] == minus_ln(open64(stream.long_word(first + i)))));
+                // SAFETY: at most a tile.
+                unsafe { fill_normals::<false>()(&stream, first, &mut normals) };
+                for (i, &x) in normals.iter().enumerate() {
+                    let at = first + i - (first + i) % 2;
+                    let turn = f64::from(stream.word(at + 1)) / (1u64 << 32) as f64;
+                    let pair = normal_pair(open32(stream.word(at)), turn);
+                    assert_eq!(x, if (first + i) % 2 == 0 { pair.0 } else { pair.1 });
+                }
+                // SAFETY: at most a tile.
+                unsafe { fill_normals::<true>()(&stream, first, &mut normals) };
+                for (i, &x) in normals.iter().enumerate() {
+                    let at = first + i - (first + i) % 2;
+                    let pair = normal_pair(open64(stream.long_word(at)), unit64(stream.long_word(at + 1)));
+                    assert_eq!(x, if (first + i) % 2 == 0 { pair.0 } else { pair.1 });
+                }
+            }
+        }
+        crate::simd::select(now);
     }
 
     #[test]

@@ -46,37 +46,34 @@ pub trait Formula3<C, W> {
     fn f(a: C, b: W, c: W) -> Self::O;
 }
 
-/// Calls `block` with pointers to whole blocks; the last, partial one is staged in `pads`.
-#[inline(always)]
-unsafe fn blocks<const K: usize, R: Lane>(
-    n: usize,
-    ins: [(*const u8, usize); K],
-    out: *mut u8,
-    block: impl Fn([*const u8; K], &mut [R; BLOCK]),
-) {
-    let out = out.cast::<R>();
-    let mut pads = [[0u128; BLOCK]; K];
-    let mut done = 0;
-    while done < n {
-        let take = (n - done).min(BLOCK);
-        let mut at = [std::ptr::null(); K];
-        for k in 0..K {
-            let (start, size) = ins[k];
-            // SAFETY: `done < n` elements of `size` bytes are readable from `start`.
-            at[k] = unsafe { start.add(done * size) };
-            if take < BLOCK {
-                let pad = pads[k].as_mut_ptr().cast::<u8>();
-                // SAFETY: a pad holds a block of the widest element.
-                unsafe { std::ptr::copy_nonoverlapping(at[k], pad, take * size) };
-                at[k] = pad;
+/// Runs `$block` with `$at` the addresses of whole blocks and `$results` their results, of `$r`; the last, partial
+/// block is staged in `pads`. A macro, because a long closure may stay a call, which runs as baseline code.
+macro_rules! blocks {
+    ($k:literal, $n:ident, $ins:expr, $out:ident: $r:ty, |$at:ident, $results:ident| $block:block) => {{
+        let (ins, out): ([(*const u8, usize); $k], _) = ($ins, $out.cast::<$r>());
+        let mut pads = [[0u128; BLOCK]; $k];
+        let mut done = 0;
+        while done < $n {
+            let take = ($n - done).min(BLOCK);
+            let mut $at = [std::ptr::null(); $k];
+            for k in 0..$k {
+                let (start, size) = ins[k];
+                // `done < n` elements of `size` bytes are readable from `start`.
+                $at[k] = start.add(done * size);
+                if take < BLOCK {
+                    // A pad holds a block of the widest element.
+                    let pad = pads[k].as_mut_ptr().cast::<u8>();
+                    std::ptr::copy_nonoverlapping($at[k], pad, take * size);
+                    $at[k] = pad;
+                }
             }
+            let mut $results = [<$r>::default(); BLOCK];
+            $block
+            // `take` elements from `done` lie within the `n` that are writable.
+            std::ptr::copy_nonoverlapping($results.as_ptr(), out.add(done), take);
+            done += take;
         }
-        let mut results = [R::default(); BLOCK];
-        block(at, &mut results);
-        // SAFETY: `take` elements from `done` lie within the `n` that are writable.
-        unsafe { std::ptr::copy_nonoverlapping(results.as_ptr(), out.add(done), take) };
-        done += take;
-    }
+    }};
 }
 
 /// # Safety
@@ -89,13 +86,17 @@ where
     let size = size_of::<A>();
     // SAFETY: the caller's contract; a block is readable where `blocks` points.
     unsafe {
-        blocks::<1, R>(n, [(ins[0], size)], out, |[a], results| {
-            let a = a.cast::<A>();
+        blocks!(1, n, [(ins[0], size)], out: R, |at, results| {
+            let a = at[0].cast::<A>();
             for k in 0..BLOCK {
                 results[k] = R::narrow(F::f((*a.add(k)).widen()));
             }
-            if F::HAS_RARE && (0..BLOCK).fold(false, |any, k| any | F::is_rare((*a.add(k)).widen())) {
+            if F::HAS_RARE {
+                let mut any = false;
                 for k in 0..BLOCK {
+                    any |= F::is_rare((*a.add(k)).widen());
+                }
+                for k in (0..BLOCK).filter(|_| any) {
                     let a = (*a.add(k)).widen();
                     if F::is_rare(a) {
                         results[k] = R::narrow(F::rare(a));
@@ -116,16 +117,20 @@ where
     let size = size_of::<A>();
     // SAFETY: the caller's contract; a block is readable where `blocks` points.
     unsafe {
-        blocks::<2, R>(n, [(ins[0], size), (ins[1], size)], out, |[a, b], results| {
-            let (a, b) = (a.cast::<A>(), b.cast::<A>());
+        blocks!(2, n, [(ins[0], size), (ins[1], size)], out: R, |at, results| {
+            let (a, b) = (at[0].cast::<A>(), at[1].cast::<A>());
             for k in 0..BLOCK {
                 results[k] = R::narrow(F::f((*a.add(k)).widen(), (*b.add(k)).widen()));
             }
-            let is_rare = |k: usize| F::is_rare((*a.add(k)).widen(), (*b.add(k)).widen());
-            if F::HAS_RARE && (0..BLOCK).fold(false, |any, k| any | is_rare(k)) {
+            if F::HAS_RARE {
+                let mut any = false;
                 for k in 0..BLOCK {
-                    if is_rare(k) {
-                        results[k] = R::narrow(F::rare((*a.add(k)).widen(), (*b.add(k)).widen()));
+                    any |= F::is_rare((*a.add(k)).widen(), (*b.add(k)).widen());
+                }
+                for k in (0..BLOCK).filter(|_| any) {
+                    let (a, b) = ((*a.add(k)).widen(), (*b.add(k)).widen());
+                    if F::is_rare(a, b) {
+                        results[k] = R::narrow(F::rare(a, b));
                     }
                 }
             }
@@ -144,8 +149,8 @@ where
     let ins = [(ins[0], size_of::<C>()), (ins[1], size), (ins[2], size)];
     // SAFETY: the caller's contract; a block is readable where `blocks` points.
     unsafe {
-        blocks::<3, A>(n, ins, out, |[a, b, c], results| {
-            let (a, b, c) = (a.cast::<C>(), b.cast::<A>(), c.cast::<A>());
+        blocks!(3, n, ins, out: A, |at, results| {
+            let (a, b, c) = (at[0].cast::<C>(), at[1].cast::<A>(), at[2].cast::<A>());
             for k in 0..BLOCK {
                 results[k] = A::narrow(F::f((*a.add(k)).widen(), (*b.add(k)).widen(), (*c.add(k)).widen()));
             }
@@ -160,8 +165,8 @@ unsafe fn cast_body<A: Lane, R: Lane + CastFrom<A::Wide>>(n: usize, ins: &[*cons
     let size = size_of::<A>();
     // SAFETY: the caller's contract; a block is readable where `blocks` points.
     unsafe {
-        blocks::<1, R>(n, [(ins[0], size)], out, |[a], results| {
-            let a = a.cast::<A>();
+        blocks!(1, n, [(ins[0], size)], out: R, |at, results| {
+            let a = at[0].cast::<A>();
             for k in 0..BLOCK {
                 results[k] = R::cast_from((*a.add(k)).widen());
             }

@@ -2,7 +2,7 @@
 
 use crate::attrs::{Attrs, Ints};
 use crate::kernel::moves::{Shared, copy};
-use crate::kernel::philox::{Stream, unit32};
+use crate::kernel::philox::{Stream, TILE, fill_words, unit32};
 use crate::kernel::real::Real;
 use crate::kernel::walk::{GRAIN, Walk, split};
 use crate::op::{Arity, Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
@@ -10,7 +10,7 @@ use crate::ops::linalg::MATMUL;
 use crate::promote::{result_type, to_float};
 use crate::rules::{Rules, Sym, Vjp};
 use crate::shape::{Shape, check_axes, display, numel};
-use crate::{Error, Layout, Result, attrs, grads, with_type};
+use crate::{Error, Layout, Result, attrs, grads, isa_versions, with_type};
 use smallvec::{SmallVec, smallvec};
 
 attrs! {
@@ -173,26 +173,70 @@ fn dropout<T: Real>(a: &KernelArgs) {
     };
     let keep = 1.0 - attrs.p;
     let scale = if keep > 0.0 { T::narrow(1.0 / keep) } else { T::default() };
-    let stream = Stream::new(a.draw);
+    let (stream, masks) = (Stream::new(a.draw), mask_loop::<T>());
     split(a.par, count, GRAIN, |range| {
-        stream.words(range, |i, word| {
-            let kept = f64::from(unit32(word)) < keep;
-            // SAFETY: element i of the mask, this chunk's own.
-            unsafe { *mask.at(i as isize) = if kept { scale } else { T::default() } };
-        });
+        // SAFETY: elements of the mask, this chunk's own.
+        unsafe {
+            let own = std::slice::from_raw_parts_mut(mask.at(range.start as isize), range.len());
+            masks(&stream, range.start, keep, scale, own);
+        }
     });
     let Some(spread) = Layout::contiguous(&own).broadcast_to(shape) else { return };
     let walk = Walk::new(shape, [&x.layout.strides, &spread.strides, &out.layout.strides]);
     let (_, [s, t, d]) = walk.inner();
     let (from, to) = (Shared(x.ptr::<T>().cast_mut()), Shared(out.ptr::<T>()));
+    let product = product_loop::<T>();
     walk.run(a.par, GRAIN, |[i, j, o], n| {
-        for k in 0..n as isize {
-            // SAFETY: offsets come from the layouts; chunks write disjoint elements.
-            unsafe {
-                *to.at(o + k * d) = T::narrow((*from.at(i + k * s)).wide() * (*mask.at(j + k * t)).wide())
-            };
+        // SAFETY: offsets come from the layouts; chunks write disjoint elements.
+        unsafe {
+            if (s, t, d) == (1, 1, 1) {
+                let part = |from: *const T| std::slice::from_raw_parts(from, n);
+                let out = std::slice::from_raw_parts_mut(to.at(o), n);
+                product(part(from.at(i)), part(mask.at(j)), out);
+                return;
+            }
+            for k in 0..n as isize {
+                *to.at(o + k * d) = T::narrow((*from.at(i + k * s)).wide() * (*mask.at(j + k * t)).wide());
+            }
         }
     });
+}
+
+/// # Safety
+/// None; the type is that of functions compiled for an instruction set.
+#[inline(always)]
+unsafe fn mask_body<T: Real>(stream: &Stream, first: usize, keep: f64, scale: T, mask: &mut [T]) {
+    let mut words = [0u32; TILE];
+    let fill = fill_words();
+    for (tile, mask) in mask.chunks_mut(TILE).enumerate() {
+        // SAFETY: no condition.
+        unsafe { fill(stream, first + tile * TILE, &mut words[..mask.len()]) };
+        for (mask, &word) in mask.iter_mut().zip(&words) {
+            *mask = if f64::from(unit32(word)) < keep { scale } else { T::default() };
+        }
+    }
+}
+
+isa_versions! {
+    /// Writes the mask's elements from `first` on.
+    fn mask_loop -> unsafe fn(&Stream, usize, f64, T, &mut [T]) = mask_body;
+    generics [T: Real] names [T] fast true;
+    args (stream: &Stream, first: usize, keep: f64, scale: T, mask: &mut [T])
+}
+
+/// # Safety
+/// As [`mask_body`].
+#[inline(always)]
+unsafe fn product_body<T: Real>(x: &[T], mask: &[T], out: &mut [T]) {
+    for ((out, &x), &m) in out.iter_mut().zip(x).zip(mask) {
+        *out = T::narrow(x.wide() * m.wide());
+    }
+}
+
+isa_versions! {
+    /// Multiplies rows.
+    fn product_loop -> unsafe fn(&[T], &[T], &mut [T]) = product_body;
+    generics [T: Real] names [T] fast true; args (x: &[T], mask: &[T], out: &mut [T])
 }
 
 /// `dropout(x; p, mode, axes, training)`: elements dropped at random, the others scaled by 1 / (1 - p). The

@@ -10,7 +10,7 @@ use crate::promote::to_float;
 use crate::rules::{Sym, Vjp};
 use crate::shape::{AxisList, Shape, check_axes, check_axis, display, reduced};
 use crate::view::{View, ViewMut};
-use crate::{DType, Error, Layout, Result, attrs, with_type};
+use crate::{DType, Error, Layout, Result, attrs, isa_versions, with_type};
 use smallvec::{SmallVec, smallvec};
 
 mod batch;
@@ -48,11 +48,10 @@ fn check_eps(a: &InferArgs, eps: f64) -> Result<()> {
 #[inline(always)]
 pub(crate) fn row_sum<T: Real>(row: &[T], term: impl Fn(T) -> f64) -> f64 {
     let mut lanes = [0f64; 8];
-    let chunks = row.chunks_exact(8);
-    let rest = chunks.remainder();
+    let (chunks, rest) = row.as_chunks::<8>();
     for chunk in chunks {
-        for (lane, &x) in lanes.iter_mut().zip(chunk) {
-            *lane += term(x);
+        for l in 0..8 {
+            lanes[l] += term(chunk[l]);
         }
     }
     let rest: f64 = rest.iter().map(|&x| term(x)).sum();
@@ -60,12 +59,23 @@ pub(crate) fn row_sum<T: Real>(row: &[T], term: impl Fn(T) -> f64) -> f64 {
     ((a + e) + (b + f)) + ((c + g) + (d + h)) + rest
 }
 
-/// Mean and inverse standard deviation of a row.
-fn row_stats<T: Real>(row: &[T], eps: f64) -> (f64, f64) {
+/// Normalises a row; `stats` becomes its mean and inverse standard deviation.
+///
+/// # Safety
+/// None; the type is that of functions compiled for an instruction set.
+#[inline(always)]
+unsafe fn row_body<T: Real>(row: &[T], eps: f64, y: &mut [T], stats: &mut [f64; 2]) {
     let n = row.len() as f64;
     let mean = row_sum(row, T::wide) / n;
     let variance = row_sum(row, |x| (x.wide() - mean) * (x.wide() - mean)) / n;
-    (mean, 1.0 / (variance + eps).sqrt())
+    let inv = 1.0 / (variance + eps).sqrt();
+    y.iter_mut().zip(row).for_each(|(y, x)| *y = T::narrow((x.wide() - mean) * inv));
+    *stats = [mean, inv];
+}
+
+isa_versions! {
+    fn row_loop -> unsafe fn(&[T], f64, &mut [T], &mut [f64; 2]) = row_body;
+    generics [T: Real] names [T] fast true; args (row: &[T], eps: f64, y: &mut [T], stats: &mut [f64; 2])
 }
 
 /// Writes a statistic as `dtype`, float32 or float64.
@@ -107,16 +117,17 @@ fn normalize_rows<T: Real>(a: &KernelArgs) {
     let (mean_out, inv_out) = (a.out(1), a.out(2));
     let stat = mean_out.dtype;
     let (means, invs) = (Shared(mean_out.start()), Shared(inv_out.start()));
+    let normalize = row_loop::<T>();
     split(a.par, data.len() / width, GRAIN / 2 / width, |rows| {
         for r in rows {
             let row = &data[r * width..(r + 1) * width];
-            let (mean, inv) = row_stats(row, attrs.eps);
             // SAFETY: row r of the outputs, this chunk's own; statistics lie in the order of rows.
             unsafe {
-                put(means, r, stat, mean);
-                put(invs, r, stat, inv);
+                let mut stats = [0.0; 2];
                 let y = std::slice::from_raw_parts_mut(target.at((r * width) as isize), width);
-                y.iter_mut().zip(row).for_each(|(y, x)| *y = T::narrow((x.wide() - mean) * inv));
+                normalize(row, attrs.eps, y, &mut stats);
+                put(means, r, stat, stats[0]);
+                put(invs, r, stat, stats[1]);
             }
         }
     });

@@ -1,6 +1,8 @@
 //! Pooling over one to three axes, layouts NCW, NCHW and NCDHW: max (with places as a hidden output), avg, sum
 //! and lp. Windows are cut off at the data's ends; NaN wins a maximum.
 
+mod plane;
+
 use crate::attrs::{Attrs, Ints};
 use crate::kernel::moves::{Shared, dense};
 use crate::kernel::real::Real;
@@ -81,6 +83,21 @@ impl Windows {
                 }
             }
         }
+    }
+
+    /// Every place in the window, in row-major order.
+    fn window_places(&self) -> Vec<plane::Place> {
+        let along = |axis: usize, k: usize| {
+            let (pad, stride, input) = (self.pad[axis], self.stride[axis], self.input[axis]);
+            let first = pad.saturating_sub(k).div_ceil(stride).min(self.output[axis]);
+            let end = (input + pad).saturating_sub(k).div_ceil(stride).clamp(first, self.output[axis]);
+            (first..end, k as isize - pad as isize)
+        };
+        let [kd, kh, kw] = self.kernel;
+        (0..kd * kh * kw)
+            .map(|i| [along(0, i / (kh * kw)), along(1, i / kw % kh), along(2, i % kw)])
+            .map(|[(d, i), (h, j), (w, k)]| plane::Place { outputs: [d, h, w], shift: [i, j, k] })
+            .collect()
     }
 
     #[inline(always)]
@@ -214,6 +231,9 @@ fn infer_pooling(a: &InferArgs) -> Result<Inferred> {
     let shape = pooled_shape(&w, &x.shape);
     checked_numel(a.op, &shape, 8)?;
     let places = if attrs.pool_type == "max" { shape.clone() } else { smallvec![0] };
+    if w.pixels() > i32::MAX as usize {
+        return Err(Error::value(a.op, format!("planes of shape {} are too large", display(&x.shape[2..]))));
+    }
     Ok(Inferred {
         ins: smallvec![dtype],
         outs: smallvec![Meta::new(shape, dtype), Meta::new(places, DType::I64)],
@@ -226,53 +246,175 @@ fn run_pooling(a: &KernelArgs) -> Result<()> {
     Ok(())
 }
 
-fn pool<T: Real>(a: &KernelArgs, w: &Windows) {
+fn pool<T: plane::Pooled>(a: &KernelArgs, w: &Windows) {
     let attrs = a.attrs.get::<Pooling>();
     let x = dense::<T>(&a.ins[0], a.par);
     let (pixels, positions) = (w.pixels(), w.positions());
     let planes: usize = a.ins[0].layout.shape[..2].iter().product();
     let out = Shared(a.out(0).ptr::<T>());
     let found = a.outs[1].filter(|_| attrs.pool_type == "max").map(|v| Shared(v.ptr::<i64>()));
+    let few = w.output[2] < FEW;
+    let places = if few { Vec::new() } else { w.window_places() };
     let work = w.kernel.iter().product::<usize>().saturating_mul(positions).max(1);
-    let p = attrs.p_value.unwrap_or(2) as i32;
+    let pool = Pool { places: &places, x: &x, pixels, positions, out };
+    let p = (attrs.pool_type == "lp").then(|| attrs.p_value.unwrap_or(2) as i32);
     let include_pad = attrs.count_include_pad.unwrap_or(true);
-    split(a.par, planes, GRAIN / work, |range| {
-        for plane in range {
-            let x = &x[plane * pixels..(plane + 1) * pixels];
+    if few {
+        return split(a.par, planes, GRAIN / work, |range| {
+            pool.one_by_one(w, &attrs.pool_type, p.unwrap_or(2), include_pad, found, range);
+        });
+    }
+    let sizes = plane::Sizes { input: w.input, output: w.output, stride: w.stride };
+    if attrs.pool_type == "max" {
+        let starts = Starts::new(w);
+        return split(a.par, planes, GRAIN / work, |range| pool.maxima(sizes, &starts, found, range));
+    }
+    let mut by = vec![1.0; positions];
+    if attrs.pool_type == "avg" {
+        w.each(|place, window, padded| {
+            by[place] = count(include_pad, padded, window.iter().map(Range::len).product());
+        });
+    }
+    split(a.par, planes, GRAIN / work, |range| pool.sums(sizes, p, &by, range));
+}
+
+/// Windows in a row below which each is computed alone: gathering would cost more than it saves.
+const FEW: usize = 4;
+
+/// For each window: where it begins in a plane (before it, with padding), and its first place inside the data.
+struct Starts {
+    begin: Vec<i32>,
+    first: Vec<i32>,
+}
+
+impl Starts {
+    fn new(w: &Windows) -> Starts {
+        let mut starts = Starts { begin: Vec::new(), first: Vec::new() };
+        let [_, ih, iw] = w.input;
+        w.each(|place, window, _| {
+            let [oh, ow] = [w.output[1], w.output[2]];
+            let o = [place / (oh * ow), place / ow % oh, place % ow];
+            let at: [isize; 3] = std::array::from_fn(|i| (o[i] * w.stride[i]) as isize - w.pad[i] as isize);
+            starts.begin.push(((at[0] * ih as isize + at[1]) * iw as isize + at[2]) as i32);
+            let empty = window.iter().any(Range::is_empty);
+            let first = (window[0].start * ih + window[1].start) * iw + window[2].start;
+            starts.first.push(if empty { 0 } else { first as i32 });
+        });
+        starts
+    }
+}
+
+/// What the planes of one pooling have in common.
+struct Pool<'a, T> {
+    places: &'a [plane::Place],
+    x: &'a [T],
+    pixels: usize,
+    positions: usize,
+    out: Shared<T>,
+}
+
+impl<T: plane::Pooled> Pool<'_, T> {
+    fn plane(&self, plane: usize) -> &[T] {
+        &self.x[plane * self.pixels..(plane + 1) * self.pixels]
+    }
+
+    /// The results of some planes, window by window.
+    fn one_by_one(
+        &self,
+        w: &Windows,
+        kind: &str,
+        p: i32,
+        include_pad: bool,
+        found: Option<Shared<i64>>,
+        planes: Range<usize>,
+    ) {
+        for plane in planes {
+            let x = self.plane(plane);
             w.each(|place, window, padded| {
-                let at = (plane * positions + place) as isize;
+                let at = (plane * self.positions + place) as isize;
                 let inside: usize = window.iter().map(Range::len).product();
-                let value = match attrs.pool_type.as_str() {
-                    "max" => {
-                        let (mut best, mut where_) = (f64::NEG_INFINITY, None);
-                        w.places(window, |i| {
-                            let v = x[i].wide();
-                            if v > best || where_.is_none() || (v.is_nan() && !best.is_nan()) {
-                                (best, where_) = (v, Some(i));
-                            }
-                        });
-                        if let Some(found) = found {
-                            // SAFETY: this window's own place, of this chunk's own plane.
-                            unsafe { *found.at(at) = where_.unwrap_or(0) as i64 };
+                let (mut sum, mut best, mut where_) = (0.0, f64::NEG_INFINITY, None);
+                match kind {
+                    "max" => w.places(window, |i| {
+                        let v = x[i].wide();
+                        if v > best || where_.is_none() || (v.is_nan() && !best.is_nan()) {
+                            (best, where_) = (v, Some(i));
                         }
-                        best
-                    }
-                    "lp" => {
-                        let mut sum = 0.0;
-                        w.places(window, |i| sum += x[i].wide().abs().powi(p));
-                        if p == 2 { sum.sqrt() } else { sum.powf(1.0 / f64::from(p)) }
-                    }
-                    kind => {
-                        let mut sum = 0.0;
-                        w.places(window, |i| sum += x[i].wide());
-                        if kind == "avg" { sum / count(include_pad, padded, inside) } else { sum }
-                    }
+                    }),
+                    "lp" => w.places(window, |i| sum += x[i].wide().abs().powi(p)),
+                    _ => w.places(window, |i| sum += x[i].wide()),
+                }
+                let value = match kind {
+                    "max" => best,
+                    "lp" if p == 2 => sum.sqrt(),
+                    "lp" => sum.powf(1.0 / f64::from(p)),
+                    "avg" => sum / count(include_pad, padded, inside),
+                    _ => sum,
                 };
                 // SAFETY: this window's own place, of this chunk's own plane.
-                unsafe { *out.at(at) = T::narrow(value) };
+                unsafe {
+                    *self.out.at(at) = <T as Real>::narrow(value);
+                    if let Some(found) = found {
+                        *found.at(at) = where_.unwrap_or(0) as i64;
+                    }
+                }
             });
         }
-    });
+    }
+
+    /// The maxima of some planes, and where they are.
+    fn maxima(&self, s: plane::Sizes, starts: &Starts, found: Option<Shared<i64>>, planes: Range<usize>) {
+        let (gather, max) = (plane::gather::<T>(), plane::max::<T>());
+        let (mut row, mut places) = (vec![T::default(); self.positions], starts.first.clone());
+        for plane in planes {
+            places.copy_from_slice(&starts.first);
+            // SAFETY: results of this chunk's own plane; buffers have an element for each output.
+            unsafe {
+                let at = (plane * self.positions) as isize;
+                let best = std::slice::from_raw_parts_mut(self.out.at(at), self.positions);
+                best.fill(plane::lowest());
+                for place in self.places {
+                    gather(self.plane(plane), s, place, plane::lowest(), &mut row);
+                    let [d, h, w] = place.shift;
+                    let origin = self.places[0].shift;
+                    let offset =
+                        ((d - origin[0]) * s.input[1] as isize + h - origin[1]) * s.input[2] as isize;
+                    max(&row, &starts.begin, (offset + w - origin[2]) as i32, best, &mut places);
+                }
+                if let Some(found) = found {
+                    let found = std::slice::from_raw_parts_mut(found.at(at), self.positions);
+                    found.iter_mut().zip(&places).for_each(|(to, &place)| *to = i64::from(place));
+                }
+            }
+        }
+    }
+
+    /// The sums of some planes, each divided by its element of `by`; or the norms of order `p`.
+    fn sums(&self, s: plane::Sizes, p: Option<i32>, by: &[f64], planes: Range<usize>) {
+        let (gather, sum) = (plane::gather::<T>(), plane::sum::<T>());
+        let (mut row, mut sums) = (vec![T::default(); self.positions], vec![0f64; self.positions]);
+        for plane in planes {
+            sums.fill(0.0);
+            for place in self.places {
+                // SAFETY: buffers have an element for each output.
+                unsafe { gather(self.plane(plane), s, place, T::default(), &mut row) };
+                match p {
+                    Some(p) => sums.iter_mut().zip(&row).for_each(|(sum, x)| *sum += x.wide().abs().powi(p)),
+                    // SAFETY: as above.
+                    None => unsafe { sum(&row, &mut sums) },
+                }
+            }
+            for (i, (&sum, by)) in sums.iter().zip(by).enumerate() {
+                let value = match p {
+                    Some(2) => sum.sqrt(),
+                    Some(p) => sum.powf(1.0 / f64::from(p)),
+                    None => sum / by,
+                };
+                // SAFETY: results of this chunk's own plane.
+                unsafe { *self.out.at((plane * self.positions + i) as isize) = <T as Real>::narrow(value) };
+            }
+        }
+    }
 }
 
 /// What an average divides by.

@@ -4,16 +4,17 @@
 
 use crate::error::ErrorKind;
 use crate::kernel::moves::Shared;
-use crate::kernel::philox::{Stream, minus_ln, normal_pair, open32, open64, unit32, unit64};
+use crate::kernel::philox::{Stream, TILE, fill_normals, fill_units, fill_words};
 use crate::kernel::real::Real;
 use crate::kernel::sort::stable;
 use crate::kernel::walk::{GRAIN, Walk, split};
 use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
 use crate::shape::{Shape, checked_numel, display};
 use crate::view::ViewMut;
-use crate::{DType, Element, Error, Layout, Result, Scalar, attrs, bf16, f16, grads, with_type};
+use crate::{
+    DType, Element, Error, Layout, Result, Scalar, attrs, bf16, f16, grads, isa_versions, with_type,
+};
 use smallvec::{SmallVec, smallvec};
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 attrs! {
@@ -103,10 +104,9 @@ fn bits_down(bits: u16) -> u16 {
 /// parameters (the same one twice where there is one).
 fn draw<T: Element, P: Element, B: Copy + Default>(
     a: &KernelArgs,
-    fill: impl Fn(&Stream, Range<usize>, &mut [B]) + Sync,
+    fill: unsafe fn(&Stream, usize, &mut [B]),
     finish: impl Fn(usize, B, P, P) -> T + Sync,
 ) {
-    const TILE: usize = 256;
     let (p, q, out) = (&a.ins[0], a.ins.last().unwrap_or(&a.ins[0]), a.out(0));
     let shape = &out.layout.shape;
     let (Some(pl), Some(ql)) = (p.layout.broadcast_to(shape), q.layout.broadcast_to(shape)) else { return };
@@ -115,27 +115,60 @@ fn draw<T: Element, P: Element, B: Copy + Default>(
     let (p, q) = (Shared(p.ptr::<P>().cast_mut()), Shared(q.ptr::<P>().cast_mut()));
     let to = Shared(out.ptr::<T>());
     let stream = Stream::new(a.draw);
+    let same = same_parameters(&finish);
     walk.run(a.par, GRAIN / 4, |[i, j, o], n| {
         let mut buffer = [B::default(); TILE];
         for start in (0..n).step_by(TILE) {
             let count = TILE.min(n - start);
             // The output is contiguous, so an element's offset is its number.
             let first = o as usize + start * d as usize;
-            fill(&stream, first..first + count, &mut buffer[..count]);
-            for (k, &x) in buffer[..count].iter().enumerate() {
-                let number = first + k * d as usize;
-                let k = (start + k) as isize;
-                // SAFETY: offsets come from the layouts; chunks write disjoint elements.
-                unsafe { *to.at(o + k * d) = finish(number, x, *p.at(i + k * s), *q.at(j + k * t)) };
+            // SAFETY: at most a tile; offsets come from the layouts; chunks write disjoint elements.
+            unsafe {
+                fill(&stream, first, &mut buffer[..count]);
+                if (s, t, d) == (0, 0, 1) {
+                    let out = std::slice::from_raw_parts_mut(to.at(first as isize), count);
+                    same(&finish, first, &buffer[..count], *p.at(i), *q.at(j), out);
+                    continue;
+                }
+                for (k, &x) in buffer[..count].iter().enumerate() {
+                    let number = first + k * d as usize;
+                    let k = (start + k) as isize;
+                    *to.at(o + k * d) = finish(number, x, *p.at(i + k * s), *q.at(j + k * t));
+                }
             }
         }
     });
 }
 
-/// Fills the buffer with the elements' 32-bit words.
-fn words(stream: &Stream, range: Range<usize>, out: &mut [u32]) {
-    let first = range.start;
-    stream.words(range, |i, word| out[i - first] = word);
+/// A loop of [`draw`] where all elements have the same parameters.
+type Same<F, T, P, B> = unsafe fn(&F, usize, &[B], P, P, &mut [T]);
+
+/// # Safety
+/// None; the type is that of functions compiled for an instruction set.
+#[inline(always)]
+unsafe fn same_body<F: Fn(usize, B, P, P) -> T, T, P: Copy, B: Copy>(
+    finish: &F,
+    first: usize,
+    buffer: &[B],
+    p: P,
+    q: P,
+    out: &mut [T],
+) {
+    for (i, (out, &x)) in out.iter_mut().zip(buffer).enumerate() {
+        *out = finish(first + i, x, p, q);
+    }
+}
+
+isa_versions! {
+    /// The loop for elements with the same parameters.
+    fn same_loop -> Same<F, T, P, B> = same_body;
+    generics [F: Fn(usize, B, P, P) -> T, T, P: Copy, B: Copy] names [F, T, P, B] fast true;
+    args (finish: &F, first: usize, buffer: &[B], p: P, q: P, out: &mut [T])
+}
+
+/// [`same_loop`] for the type of `finish`.
+fn same_parameters<F: Fn(usize, B, P, P) -> T, T, P: Copy, B: Copy>(_: &F) -> Same<F, T, P, B> {
+    same_loop::<F, T, P, B>()
 }
 
 /// Evaluates `$body` with the type of a floating output.
@@ -146,15 +179,10 @@ macro_rules! by_float {
 }
 
 fn run_uniform(a: &KernelArgs) -> Result<()> {
-    fn unit<T: Drawn>(stream: &Stream, range: Range<usize>, out: &mut [f64]) {
-        let first = range.start;
-        if T::LONG {
-            stream.long_words(range, |i, word| out[i - first] = unit64(word));
-        } else {
-            stream.words(range, |i, word| out[i - first] = f64::from(unit32(word)));
-        }
+    fn unit<T: Drawn>() -> unsafe fn(&Stream, usize, &mut [f64]) {
+        if T::LONG { fill_units::<true, false>() } else { fill_units::<false, false>() }
     }
-    by_float!(a, T => draw::<T, f64, f64>(a, unit::<T>, |_, u, low, high| {
+    by_float!(a, T => draw::<T, f64, f64>(a, unit::<T>(), |_, u, low, high| {
         let x = <T as Real>::narrow(low + (high - low) * u);
         // Rounding may reach the upper end, which the interval leaves out.
         if x.wide() >= high && low < high { x.down() } else { x }
@@ -176,34 +204,10 @@ pub static UNIFORM: Op = Op {
 };
 
 fn run_normal(a: &KernelArgs) -> Result<()> {
-    fn pairs<T: Drawn>(stream: &Stream, range: Range<usize>, out: &mut [f64]) {
-        let (first, end) = (range.start, range.end);
-        // Elements 2i and 2i + 1 share their bits.
-        let whole = first - first % 2..end + end % 2;
-        let mut u = 0.0;
-        let mut put = |i: usize, turn: f64, u: f64| {
-            let (x, y) = normal_pair(u, turn);
-            if i > first {
-                out[i - 1 - first] = x;
-            }
-            if i < end {
-                out[i - first] = y;
-            }
-        };
-        if T::LONG {
-            stream.long_words(
-                whole,
-                |i, word| {
-                    if i % 2 == 0 { u = open64(word) } else { put(i, unit64(word), u) }
-                },
-            );
-        } else {
-            stream.words(whole, |i, word| {
-                if i % 2 == 0 { u = open32(word) } else { put(i, f64::from(word) / (1u64 << 32) as f64, u) }
-            });
-        }
+    fn pairs<T: Drawn>() -> unsafe fn(&Stream, usize, &mut [f64]) {
+        if T::LONG { fill_normals::<true>() } else { fill_normals::<false>() }
     }
-    by_float!(a, T => draw::<T, f64, f64>(a, pairs::<T>, |_, x, loc, scale| <T as Real>::narrow(loc + scale * x)));
+    by_float!(a, T => draw::<T, f64, f64>(a, pairs::<T>(), |_, x, loc, scale| <T as Real>::narrow(loc + scale * x)));
     Ok(())
 }
 
@@ -229,15 +233,10 @@ pub static NORMAL: Op = Op {
 };
 
 fn run_exponential(a: &KernelArgs) -> Result<()> {
-    fn log<T: Drawn>(stream: &Stream, range: Range<usize>, out: &mut [f64]) {
-        let first = range.start;
-        if T::LONG {
-            stream.long_words(range, |i, word| out[i - first] = minus_ln(open64(word)));
-        } else {
-            stream.words(range, |i, word| out[i - first] = minus_ln(open32(word)));
-        }
+    fn log<T: Drawn>() -> unsafe fn(&Stream, usize, &mut [f64]) {
+        if T::LONG { fill_units::<true, true>() } else { fill_units::<false, true>() }
     }
-    by_float!(a, T => draw::<T, f64, f64>(a, log::<T>, |_, x, scale, _| <T as Real>::narrow(scale * x)));
+    by_float!(a, T => draw::<T, f64, f64>(a, log::<T>(), |_, x, scale, _| <T as Real>::narrow(scale * x)));
     Ok(())
 }
 
@@ -295,7 +294,7 @@ fn run_bernoulli(a: &KernelArgs) -> Result<()> {
         let one = element::<T>(1);
         // All 32 bits decide, so that small probabilities are met.
         let below = |word: u32, p: f64| f64::from(word) < p * (1u64 << 32) as f64;
-        draw::<T, f64, u32>(a, words, |_, word, p, _| if below(word, p) { one } else { T::default() });
+        draw::<T, f64, u32>(a, fill_words(), |_, word, p, _| if below(word, p) { one } else { T::default() });
     });
     Ok(())
 }
@@ -344,7 +343,7 @@ fn run_randint(a: &KernelArgs) -> Result<()> {
         if !all_fine::<u64>(a, fine) {
             return Err(Error::value(a.op, "low >= high"));
         }
-        draw::<u64, u64, u32>(a, words, |i, word, low, high| {
+        draw::<u64, u64, u32>(a, fill_words(), |i, word, low, high| {
             low.wrapping_add(integer(&stream, i, word, high.wrapping_sub(low)))
         });
         return Ok(());
@@ -360,7 +359,7 @@ fn run_randint(a: &KernelArgs) -> Result<()> {
             format!("each low must be below its high, and both within {}", out.dtype),
         ));
     }
-    with_type!(ints out.dtype, T => draw::<T, i64, u32>(a, words, |i, word, low, high| {
+    with_type!(ints out.dtype, T => draw::<T, i64, u32>(a, fill_words(), |i, word, low, high| {
         let x = low.wrapping_add(integer(&stream, i, word, high.wrapping_sub(low) as u64) as i64);
         x as T
     }), else {});

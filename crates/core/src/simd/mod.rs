@@ -1,6 +1,7 @@
 //! Which instruction set this process uses, and how one generic source is compiled for each. Knows no formula.
 
 mod isa;
+pub mod vector;
 
 pub use isa::{Isa, isa, select};
 

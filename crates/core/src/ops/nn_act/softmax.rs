@@ -10,7 +10,7 @@ use crate::ops::exp_log::EXP;
 use crate::ops::nn_norm::row_sum;
 use crate::ops::shape::with_size;
 use crate::shape::check_axis;
-use crate::{DType, Error, Result, with_type};
+use crate::{DType, Error, Result, isa_versions, with_type};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
@@ -62,6 +62,8 @@ fn lines<T: Real, W: Real + PartialOrd>(a: &KernelArgs, form: Form, exp: StepFn)
     let lengths = a.ins.get(1).map(|length| dense::<i64>(length, a.par));
     let (from, to) = (Shared(x.ptr::<T>().cast_mut()), Shared(out.ptr::<T>()));
     let sign = if form == Form::Min { -1.0 } else { 1.0 };
+    let (read, shift, total, write) =
+        (read_loop::<T, W>(), shift_loop::<W>(), sum_loop::<W>(), write_loop::<T, W>());
     split(a.par, starts.len(), (8192 / n).max(1), |range| {
         with_scratch(2 * n * size_of::<W>(), |scratch| {
             let (buffer, powers) = (scratch.cast::<W>(), scratch.cast::<W>().wrapping_add(n));
@@ -70,27 +72,119 @@ fn lines<T: Real, W: Real + PartialOrd>(a: &KernelArgs, form: Form, exp: StepFn)
                 // SAFETY: scratch has room for two lines; offsets come from the layouts; lines are disjoint.
                 unsafe {
                     let row = std::slice::from_raw_parts_mut(buffer, count);
-                    let mut most = f64::NEG_INFINITY;
-                    for (i, value) in row.iter_mut().enumerate() {
-                        let v = sign * (*from.at(starts[line] + i as isize * step)).wide();
-                        most = if v > most { v } else { most };
-                        *value = W::narrow(v);
-                    }
-                    row.iter_mut().for_each(|v| *v = W::narrow((v.wide() - most) * attrs.scale()));
+                    let (mut most, mut sum) = (f64::NEG_INFINITY, 0.0);
+                    read(Line(from.at(starts[line]), step), sign, row, &mut most);
+                    shift(row, most, attrs.scale());
                     exp(count, &[buffer.cast_const().cast()], powers.cast());
                     let powers = std::slice::from_raw_parts(powers.cast_const(), count);
-                    let sum = row_sum(powers, W::wide);
-                    let log = sum.ln();
-                    for i in 0..n {
-                        let value = match form {
-                            _ if i >= count => 0.0,
-                            Form::Log => row[i].wide() - log,
-                            _ => powers[i].wide() / sum,
-                        };
-                        *to.at(targets[line] + i as isize * stride) = T::narrow(value);
+                    total(powers, &mut sum);
+                    let target = Line(to.at(targets[line]), stride);
+                    if form == Form::Log {
+                        write(row, 1.0, sum.ln(), target);
+                    } else {
+                        write(powers, 1.0 / sum, 0.0, target);
+                    }
+                    for i in count..n {
+                        *target.at(i) = T::default();
                     }
                 }
             }
         });
     });
+}
+
+/// The first element of a line, and the step to the next.
+#[derive(Clone, Copy)]
+struct Line<T>(*mut T, isize);
+
+impl<T> Line<T> {
+    #[inline(always)]
+    fn at(self, i: usize) -> *mut T {
+        self.0.wrapping_offset(i as isize * self.1)
+    }
+}
+
+/// # Safety
+/// The line has as many elements as `row`.
+#[inline(always)]
+unsafe fn read_body<T: Real, W: Real + PartialOrd>(from: Line<T>, sign: f64, row: &mut [W], most: &mut f64) {
+    // SAFETY: the caller's.
+    unsafe {
+        if from.1 == 1 {
+            let from = std::slice::from_raw_parts(from.0, row.len());
+            row.iter_mut().zip(from).for_each(|(value, x)| *value = W::narrow(sign * x.wide()));
+        } else {
+            for (i, value) in row.iter_mut().enumerate() {
+                *value = W::narrow(sign * (*from.at(i)).wide());
+            }
+        }
+    }
+    // NaN loses here, and comes back with the subtraction.
+    let mut lanes = [W::narrow(f64::NEG_INFINITY); 16];
+    let (chunks, rest) = row.as_chunks::<16>();
+    for (lane, &v) in lanes.iter_mut().zip(rest) {
+        *lane = if v > *lane { v } else { *lane };
+    }
+    for chunk in chunks {
+        for l in 0..16 {
+            lanes[l] = if chunk[l] > lanes[l] { chunk[l] } else { lanes[l] };
+        }
+    }
+    *most = lanes.iter().fold(f64::NEG_INFINITY, |most, v| if v.wide() > most { v.wide() } else { most });
+}
+
+isa_versions! {
+    /// Reads a line, times `sign`, and finds the greatest element.
+    fn read_loop -> unsafe fn(Line<T>, f64, &mut [W], &mut f64) = read_body;
+    generics [T: Real, W: Real + PartialOrd] names [T, W] fast true;
+    args (from: Line<T>, sign: f64, row: &mut [W], most: &mut f64)
+}
+
+/// # Safety
+/// None; the type is that of functions compiled for an instruction set.
+#[inline(always)]
+unsafe fn shift_body<W: Real>(row: &mut [W], most: f64, scale: f64) {
+    row.iter_mut().for_each(|v| *v = W::narrow((v.wide() - most) * scale));
+}
+
+isa_versions! {
+    /// Subtracts the greatest element and scales.
+    fn shift_loop -> unsafe fn(&mut [W], f64, f64) = shift_body;
+    generics [W: Real] names [W] fast true; args (row: &mut [W], most: f64, scale: f64)
+}
+
+/// # Safety
+/// As [`shift_body`].
+#[inline(always)]
+unsafe fn sum_body<W: Real>(row: &[W], sum: &mut f64) {
+    *sum = row_sum(row, W::wide);
+}
+
+isa_versions! {
+    /// The sum of a row.
+    fn sum_loop -> unsafe fn(&[W], &mut f64) = sum_body;
+    generics [W: Real] names [W] fast true; args (row: &[W], sum: &mut f64)
+}
+
+/// # Safety
+/// The line has as many elements as `row`.
+#[inline(always)]
+unsafe fn write_body<T: Real, W: Real>(row: &[W], factor: f64, less: f64, to: Line<T>) {
+    // SAFETY: the caller's.
+    unsafe {
+        if to.1 == 1 {
+            let to = std::slice::from_raw_parts_mut(to.0, row.len());
+            to.iter_mut().zip(row).for_each(|(to, x)| *to = T::narrow(x.wide() * factor - less));
+        } else {
+            for (i, x) in row.iter().enumerate() {
+                *to.at(i) = T::narrow(x.wide() * factor - less);
+            }
+        }
+    }
+}
+
+isa_versions! {
+    /// Writes `row * factor - less`.
+    fn write_loop -> unsafe fn(&[W], f64, f64, Line<T>) = write_body;
+    generics [T: Real, W: Real] names [T, W] fast true; args (row: &[W], factor: f64, less: f64, to: Line<T>)
 }

@@ -9,7 +9,7 @@ use crate::par::Parallel;
 use crate::rules::{IntoOperand, Sym, Vjp};
 use crate::shape::{Shape, check_axis, display};
 use crate::view::{View, ViewMut};
-use crate::{Error, Result, attrs, with_type};
+use crate::{Error, Result, attrs, isa_versions, with_type};
 use smallvec::{SmallVec, smallvec};
 
 attrs! {
@@ -56,11 +56,13 @@ impl Block {
 
     /// Per channel, the sums of K terms of its elements: `term(channel, element)` in eight interleaved sums along
     /// `after`, added up over `before` in parts whose number depends on the sizes alone.
-    fn sums<const K: usize>(
+    fn sums<T: Real, const M: usize, const K: usize>(
         &self,
         par: &dyn Parallel,
-        term: impl Fn(usize, usize) -> [f64; K] + Sync,
+        data: [&[T]; M],
+        term: impl Fn(usize, [f64; M]) -> [f64; K] + Sync,
     ) -> Vec<[f64; K]> {
+        let add = sum_loop_of::<T, _, M, K>(&term);
         let Block { before, channels, after } = *self;
         let parts = (before * channels * after / GRAIN).clamp(1, 16).min(before.max(1));
         let rows = before.div_ceil(parts);
@@ -74,18 +76,9 @@ impl Block {
                 for b in part * rows..before.min((part + 1) * rows) {
                     for c in first..channels.min(first + width) {
                         let start = (b * channels + c) * after;
-                        let mut lanes = [[0f64; K]; 8];
-                        for i in 0..after {
-                            let terms = term(c, start + i);
-                            for k in 0..K {
-                                lanes[i % 8][k] += terms[k];
-                            }
-                        }
-                        // SAFETY: one unit adds to its own part and channels.
-                        let sum = unsafe { &mut *target.at((part * channels + c) as isize) };
-                        for k in 0..K {
-                            sum[k] += lanes.iter().map(|lane| lane[k]).sum::<f64>();
-                        }
+                        let run = data.map(|data| &data[start..start + after]);
+                        // SAFETY: one unit adds to its own part and channels; runs have one length.
+                        unsafe { add(&term, c, run, &mut *target.at((part * channels + c) as isize)) };
                     }
                 }
             }
@@ -108,6 +101,95 @@ impl Block {
             units.for_each(|unit| body(unit % channels, unit * after, after));
         });
     }
+}
+
+/// A loop of [`Block::sums`] over a run of one channel.
+type Add<T, F, const M: usize, const K: usize> = unsafe fn(&F, usize, [&[T]; M], &mut [f64; K]);
+
+/// # Safety
+/// Runs have one length.
+#[inline(always)]
+unsafe fn sum_body<T: Real, F: Fn(usize, [f64; M]) -> [f64; K], const M: usize, const K: usize>(
+    term: &F,
+    channel: usize,
+    run: [&[T]; M],
+    sum: &mut [f64; K],
+) {
+    let mut lanes = [[0f64; 8]; K];
+    let (n, whole) = (run[0].len(), run[0].len() / 8 * 8);
+    // SAFETY: within the runs.
+    let at = |m: usize, i: usize| unsafe { run[m].get_unchecked(i) }.wide();
+    for start in (0..whole).step_by(8) {
+        for l in 0..8 {
+            let terms = term(channel, std::array::from_fn(|m| at(m, start + l)));
+            for k in 0..K {
+                lanes[k][l] += terms[k];
+            }
+        }
+    }
+    for l in 0..n - whole {
+        let terms = term(channel, std::array::from_fn(|m| at(m, whole + l)));
+        for k in 0..K {
+            lanes[k][l] += terms[k];
+        }
+    }
+    for k in 0..K {
+        sum[k] += lanes[k].iter().sum::<f64>();
+    }
+}
+
+isa_versions! {
+    /// Adds a run's terms to the sums.
+    fn sum_loop -> Add<T, F, M, K> = sum_body;
+    generics [T: Real, F: Fn(usize, [f64; M]) -> [f64; K], const M: usize, const K: usize] names [T, F, M, K]
+    fast true; args (term: &F, channel: usize, run: [&[T]; M], sum: &mut [f64; K])
+}
+
+/// [`sum_loop`] for the type of `term`.
+fn sum_loop_of<T: Real, F: Fn(usize, [f64; M]) -> [f64; K], const M: usize, const K: usize>(
+    _: &F,
+) -> Add<T, F, M, K> {
+    sum_loop::<T, F, M, K>()
+}
+
+/// # Safety
+/// Runs are as long as `out`.
+#[inline(always)]
+unsafe fn affine_body<T: Real>(x: &[T], [mean, scale, shift]: [f64; 3], out: &mut [T]) {
+    out.iter_mut().zip(x).for_each(|(y, x)| *y = T::narrow((x.wide() - mean) * scale + shift));
+}
+
+isa_versions! {
+    /// `(x - mean) * scale + shift`, with the three in this order.
+    fn affine_loop -> unsafe fn(&[T], [f64; 3], &mut [T]) = affine_body;
+    generics [T: Real] names [T] fast true; args (x: &[T], numbers: [f64; 3], out: &mut [T])
+}
+
+/// What the gradient of a run is computed from.
+#[derive(Clone, Copy)]
+struct Back {
+    mean: f64,
+    inv: f64,
+    scale: f64,
+    /// The means over the channel of the gradient, and of its product with y.
+    a: f64,
+    b: f64,
+}
+
+/// # Safety
+/// Runs are as long as `out`.
+#[inline(always)]
+unsafe fn back_body<T: Real>(g: &[T], x: &[T], n: Back, out: &mut [T]) {
+    for ((out, g), x) in out.iter_mut().zip(g).zip(x) {
+        let y = (x.wide() - n.mean) * n.inv;
+        *out = T::narrow(n.scale * (g.wide() - n.a - y * n.b));
+    }
+}
+
+isa_versions! {
+    /// The gradient of a run.
+    fn back_loop -> unsafe fn(&[T], &[T], Back, &mut [T]) = back_body;
+    generics [T: Real] names [T] fast true; args (g: &[T], x: &[T], n: Back, out: &mut [T])
 }
 
 /// A vector of float32 or float64 numbers as float64.
@@ -171,9 +253,9 @@ fn batch_norm<T: Real>(a: &KernelArgs) {
     if attrs.uses_batch() && block.count() > 0.0 {
         let n = block.count();
         let (running_mean, running_var) = (means, vars);
-        means = block.sums(a.par, |_, i| [x[i].wide()]).iter().map(|s| s[0] / n).collect();
-        let squares = block.sums(a.par, |c, i| {
-            let d = x[i].wide() - means[c];
+        means = block.sums(a.par, [&x[..]], |_, x: [f64; 1]| x).iter().map(|s| s[0] / n).collect();
+        let squares = block.sums(a.par, [&x[..]], |c, [x]| {
+            let d = x - means[c];
             [d * d]
         });
         vars = squares.iter().map(|s| s[0] / n).collect();
@@ -194,11 +276,13 @@ fn batch_norm<T: Real>(a: &KernelArgs) {
     }
     let (gamma, beta) = (vector(&a.ins[1], a.par), vector(&a.ins[2], a.par));
     let y = Shared(a.out(0).ptr::<T>());
+    let affine = affine_loop::<T>();
     block.runs(a.par, |c, start, n| {
         let scale = if attrs.fix_gamma { invs[c] } else { gamma[c] * invs[c] };
-        for (i, v) in x[start..start + n].iter().enumerate() {
-            // SAFETY: elements of this run, this chunk's own.
-            unsafe { *y.at((start + i) as isize) = T::narrow((v.wide() - means[c]) * scale + beta[c]) };
+        // SAFETY: elements of this run, this chunk's own.
+        unsafe {
+            let y = std::slice::from_raw_parts_mut(y.at(start as isize), n);
+            affine(&x[start..start + n], [means[c], scale, beta[c]], y);
         }
     });
 }
@@ -249,22 +333,20 @@ fn batch_norm_grad<T: Real>(a: &KernelArgs) {
     let (g, x) = (dense::<T>(&a.ins[0], a.par), dense::<T>(&a.ins[1], a.par));
     let block = Block::new(&a.ins[1].layout.shape, attrs.axis);
     let [gamma, means, invs] = [2, 3, 4].map(|i| vector(&a.ins[i], a.par));
-    let sums = block.sums(a.par, |c, i| {
-        let g = g[i].wide();
-        [g, g * ((x[i].wide() - means[c]) * invs[c])]
-    });
+    let sums = block.sums(a.par, [&g[..], &x[..]], |c, [g, x]| [g, g * ((x - means[c]) * invs[c])]);
     let of_gamma: Vec<f64> = sums.iter().map(|s| if attrs.fix_gamma { 0.0 } else { s[1] }).collect();
     store(&a.out(1), &of_gamma);
     store(&a.out(2), &sums.iter().map(|s| s[0]).collect::<Vec<_>>());
     let n = block.count();
-    let out = Shared(a.out(0).ptr::<T>());
+    let (out, back) = (Shared(a.out(0).ptr::<T>()), back_loop::<T>());
     block.runs(a.par, |c, start, count| {
         let scale = if attrs.fix_gamma { invs[c] } else { gamma[c] * invs[c] };
         let (a, b) = if attrs.uses_batch() { (sums[c][0] / n, sums[c][1] / n) } else { (0.0, 0.0) };
-        for i in start..start + count {
-            let y = (x[i].wide() - means[c]) * invs[c];
-            // SAFETY: elements of this run, this chunk's own.
-            unsafe { *out.at(i as isize) = T::narrow(scale * (g[i].wide() - a - y * b)) };
+        let run = start..start + count;
+        // SAFETY: elements of this run, this chunk's own.
+        unsafe {
+            let out = std::slice::from_raw_parts_mut(out.at(start as isize), count);
+            back(&g[run.clone()], &x[run], Back { mean: means[c], inv: invs[c], scale, a, b }, out);
         }
     });
 }

@@ -1,0 +1,291 @@
+//! Vectors of one instruction set, for kernels that keep a tile of sums in registers and so must say how many
+//! there are. Everything else is plain loops, compiled once for each set. Knows no formula.
+
+use crate::Element;
+
+/// A register full of `Item`s.
+///
+/// # Safety
+/// Methods may be called only where the instruction set is enabled: inside a function compiled for it (all are
+/// inlined). Pointers must be valid for `LANES` elements; they need no alignment beyond the element's.
+pub unsafe trait Vector: Copy {
+    type Item: Element + std::ops::AddAssign;
+    const LANES: usize;
+    /// The most rows of a tile three vectors wide whose sums stay in registers, up to 8.
+    const ROWS: usize;
+    /// Rows and columns of a tile of dot products.
+    const DOTS: [usize; 2];
+    /// # Safety
+    /// As the trait's.
+    unsafe fn zero() -> Self;
+    /// # Safety
+    /// As the trait's.
+    unsafe fn load(from: *const Self::Item) -> Self;
+    /// Every lane the same.
+    ///
+    /// # Safety
+    /// As the trait's.
+    unsafe fn splat(x: Self::Item) -> Self;
+    /// `self * x + sum`; rounded once where the set has the instruction.
+    ///
+    /// # Safety
+    /// As the trait's.
+    unsafe fn multiply_add(self, x: Self, sum: Self) -> Self;
+    /// The first `n` lanes, zeros after them.
+    ///
+    /// # Safety
+    /// As the trait's.
+    unsafe fn first(from: *const Self::Item, n: usize) -> Self;
+    /// Stores the first `n` lanes.
+    ///
+    /// # Safety
+    /// As the trait's.
+    unsafe fn store_first(self, to: *mut Self::Item, n: usize);
+    /// The sum of all lanes.
+    ///
+    /// # Safety
+    /// As the trait's.
+    unsafe fn total(self) -> Self::Item;
+}
+
+/// An element type with a vector for each instruction set.
+pub trait Wide: Element + std::ops::AddAssign {
+    type Baseline: Vector<Item = Self>;
+    #[cfg(target_arch = "x86_64")]
+    type Avx2: Vector<Item = Self>;
+    #[cfg(target_arch = "x86_64")]
+    type Avx512: Vector<Item = Self>;
+}
+
+/// Sixteen bytes of the baseline, by lanes.
+#[derive(Clone, Copy)]
+pub struct Plain<T, const N: usize>([T; N]);
+
+macro_rules! plain {
+    ($t:ty, $n:literal) => {
+        // SAFETY: plain code.
+        unsafe impl Vector for Plain<$t, $n> {
+            type Item = $t;
+            const LANES: usize = $n;
+            const ROWS: usize = if cfg!(target_arch = "aarch64") { 8 } else { 4 };
+            const DOTS: [usize; 2] = if cfg!(target_arch = "aarch64") { [4, 6] } else { [3, 3] };
+            #[inline(always)]
+            unsafe fn zero() -> Self {
+                Plain([0.0; $n])
+            }
+            #[inline(always)]
+            unsafe fn load(from: *const $t) -> Self {
+                // SAFETY: the caller's.
+                Plain(unsafe { from.cast::<[$t; $n]>().read() })
+            }
+            #[inline(always)]
+            unsafe fn splat(x: $t) -> Self {
+                Plain([x; $n])
+            }
+            #[inline(always)]
+            unsafe fn multiply_add(self, x: Self, sum: Self) -> Self {
+                Plain(std::array::from_fn(|l| {
+                    if cfg!(target_arch = "aarch64") {
+                        self.0[l].mul_add(x.0[l], sum.0[l])
+                    } else {
+                        self.0[l] * x.0[l] + sum.0[l]
+                    }
+                }))
+            }
+            #[inline(always)]
+            unsafe fn first(from: *const $t, n: usize) -> Self {
+                // SAFETY: the caller's.
+                let all = unsafe { Self::load(from) };
+                Plain(std::array::from_fn(|l| if l < n { all.0[l] } else { 0.0 }))
+            }
+            #[inline(always)]
+            unsafe fn store_first(self, to: *mut $t, n: usize) {
+                for l in 0..n.min($n) {
+                    // SAFETY: the caller's.
+                    unsafe { *to.add(l) = self.0[l] };
+                }
+            }
+            #[inline(always)]
+            unsafe fn total(self) -> $t {
+                self.0.iter().sum()
+            }
+        }
+    };
+}
+plain!(f32, 4);
+plain!(f64, 2);
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::Vector;
+    use std::arch::x86_64::*;
+
+    macro_rules! vector {
+        ($v:ty, $t:ty, $lanes:literal, $rows:literal, $dots:expr; $zero:ident $load:ident $splat:ident $fma:ident;
+         first |$p:ident, $n:ident| $first:expr; store |$v_:ident, $to:ident, $m:ident| $store:expr; total |$x:ident| $total:expr) => {
+            // SAFETY: each method is the instruction of its name.
+            unsafe impl Vector for $v {
+                type Item = $t;
+                const LANES: usize = $lanes;
+                const ROWS: usize = $rows;
+                const DOTS: [usize; 2] = $dots;
+                #[inline(always)]
+                unsafe fn zero() -> Self {
+                    // SAFETY: the caller's.
+                    unsafe { $zero() }
+                }
+                #[inline(always)]
+                unsafe fn load(from: *const $t) -> Self {
+                    // SAFETY: the caller's.
+                    unsafe { $load(from) }
+                }
+                #[inline(always)]
+                unsafe fn splat(x: $t) -> Self {
+                    // SAFETY: the caller's.
+                    unsafe { $splat(x) }
+                }
+                #[inline(always)]
+                unsafe fn multiply_add(self, x: Self, sum: Self) -> Self {
+                    // SAFETY: the caller's.
+                    unsafe { $fma(self, x, sum) }
+                }
+                #[inline(always)]
+                unsafe fn first($p: *const $t, $n: usize) -> Self {
+                    // SAFETY: the caller's.
+                    unsafe { $first }
+                }
+                #[inline(always)]
+                unsafe fn store_first(self, $to: *mut $t, $m: usize) {
+                    let $v_ = self;
+                    // SAFETY: the caller's.
+                    unsafe { $store }
+                }
+                #[inline(always)]
+                unsafe fn total(self) -> $t {
+                    let $x = self;
+                    // SAFETY: the caller's.
+                    unsafe { $total }
+                }
+            }
+        };
+    }
+
+    vector!(__m512, f32, 16, 8, [4, 6]; _mm512_setzero_ps _mm512_loadu_ps _mm512_set1_ps
+        _mm512_fmadd_ps;
+        first |p, n| _mm512_maskz_loadu_ps(((1u32 << n) - 1) as u16, p);
+        store |v, to, n| _mm512_mask_storeu_ps(to, ((1u32 << n) - 1) as u16, v);
+        total |x| _mm512_reduce_add_ps(x));
+    vector!(__m512d, f64, 8, 8, [4, 6]; _mm512_setzero_pd _mm512_loadu_pd _mm512_set1_pd
+        _mm512_fmadd_pd;
+        first |p, n| _mm512_maskz_loadu_pd(((1u32 << n) - 1) as u8, p);
+        store |v, to, n| _mm512_mask_storeu_pd(to, ((1u32 << n) - 1) as u8, v);
+        total |x| _mm512_reduce_add_pd(x));
+    vector!(__m256, f32, 8, 4, [3, 3]; _mm256_setzero_ps _mm256_loadu_ps _mm256_set1_ps
+    _mm256_fmadd_ps;
+    first |p, n| {
+        let places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+        _mm256_maskload_ps(p, _mm256_cmpgt_epi32(_mm256_set1_epi32(n as i32), places))
+    };
+    store |v, to, n| {
+        let places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+        _mm256_maskstore_ps(to, _mm256_cmpgt_epi32(_mm256_set1_epi32(n as i32), places), v)
+    };
+    total |x| {
+        let half = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps::<1>(x));
+        let pair = _mm_add_ps(half, _mm_movehl_ps(half, half));
+        _mm_cvtss_f32(_mm_add_ss(pair, _mm_movehdup_ps(pair)))
+    });
+    vector!(__m256d, f64, 4, 4, [3, 3]; _mm256_setzero_pd _mm256_loadu_pd _mm256_set1_pd
+    _mm256_fmadd_pd;
+    first |p, n| {
+        let places = _mm256_setr_epi64x(0, 1, 2, 3);
+        _mm256_maskload_pd(p, _mm256_cmpgt_epi64(_mm256_set1_epi64x(n as i64), places))
+    };
+    store |v, to, n| {
+        let places = _mm256_setr_epi64x(0, 1, 2, 3);
+        _mm256_maskstore_pd(to, _mm256_cmpgt_epi64(_mm256_set1_epi64x(n as i64), places), v)
+    };
+    total |x| {
+        let half = _mm_add_pd(_mm256_castpd256_pd128(x), _mm256_extractf128_pd::<1>(x));
+        _mm_cvtsd_f64(_mm_add_sd(half, _mm_unpackhi_pd(half, half)))
+    });
+
+    impl super::Wide for f32 {
+        type Baseline = super::Plain<f32, 4>;
+        type Avx2 = __m256;
+        type Avx512 = __m512;
+    }
+    impl super::Wide for f64 {
+        type Baseline = super::Plain<f64, 2>;
+        type Avx2 = __m256d;
+        type Avx512 = __m512d;
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl Wide for f32 {
+    type Baseline = Plain<f32, 4>;
+}
+#[cfg(not(target_arch = "x86_64"))]
+impl Wide for f64 {
+    type Baseline = Plain<f64, 2>;
+}
+
+/// Defines a function that runs a generic body over [`Vector`]s with the vectors of the current instruction set.
+/// The body, and all it calls, must be `#[inline(always)]`.
+#[macro_export]
+macro_rules! with_vectors {
+    ($(#[$meta:meta])* $vis:vis unsafe fn $pick:ident<$t:ident>($($arg:ident : $argty:ty),*) = $body:ident) => {
+        $(#[$meta])*
+        $vis unsafe fn $pick<$t: $crate::simd::vector::Wide>($($arg: $argty),*) {
+            #[cfg(target_arch = "x86_64")]
+            {
+                /// # Safety
+                /// As the body's, on a machine with these features.
+                #[target_feature(enable = "avx2,fma")]
+                unsafe fn avx2<$t: $crate::simd::vector::Wide>($($arg: $argty),*) {
+                    // SAFETY: the caller's contract is the body's; the features are on.
+                    unsafe { $body::<$t::Avx2>($($arg),*) }
+                }
+                /// # Safety
+                /// As the body's, on a machine with these features.
+                #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
+                unsafe fn avx512<$t: $crate::simd::vector::Wide>($($arg: $argty),*) {
+                    // SAFETY: the caller's contract is the body's; the features are on.
+                    unsafe { $body::<$t::Avx512>($($arg),*) }
+                }
+                match $crate::simd::isa() {
+                    // SAFETY: the caller's contract is the body's; the machine has the set that `isa` names.
+                    $crate::simd::Isa::Avx2 => return unsafe { avx2::<$t>($($arg),*) },
+                    // SAFETY: as above.
+                    $crate::simd::Isa::Avx512 => return unsafe { avx512::<$t>($($arg),*) },
+                    _ => {}
+                }
+            }
+            // SAFETY: the caller's contract is the body's.
+            unsafe { $body::<$t::Baseline>($($arg),*) }
+        }
+    };
+}
+
+/// The lanes of the current instruction set's vectors.
+pub fn lanes<T: Wide>() -> usize {
+    #[cfg(target_arch = "x86_64")]
+    match super::isa() {
+        super::Isa::Avx2 => return T::Avx2::LANES,
+        super::Isa::Avx512 => return T::Avx512::LANES,
+        _ => {}
+    }
+    T::Baseline::LANES
+}
+
+/// The most rows of a tile, for the current instruction set.
+pub fn rows<T: Wide>() -> usize {
+    #[cfg(target_arch = "x86_64")]
+    match super::isa() {
+        super::Isa::Avx2 => return T::Avx2::ROWS,
+        super::Isa::Avx512 => return T::Avx512::ROWS,
+        _ => {}
+    }
+    T::Baseline::ROWS
+}
