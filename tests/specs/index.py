@@ -159,6 +159,11 @@ ROWS = (
                 ValueError,
                 "'left' or 'right'",
             ),
+            Bad(
+                lambda np, npx: np.searchsorted(np.ones((3, 2)), 1),
+                ValueError,
+                r"one dimension, got shape \(3, 2\)",
+            ),
         ),
     ),
     Row("np.diag", onp.diag, NUMBERS, (shapes((3,)), shapes((3, 3)), shapes((3, 4), k=1)), op=None),

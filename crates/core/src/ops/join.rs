@@ -347,7 +347,11 @@ fn infer_pad(a: &InferArgs) -> Result<Inferred> {
         .map(|i| x.shape[i].saturating_add(width[2 * i] as usize).saturating_add(width[2 * i + 1] as usize))
         .collect();
     if !a.ins[1].shape.is_empty() {
-        return Err(Error::value(a.op, "the padding value must be one number"));
+        let text = format!(
+            "the padding value must be one number, got an array of shape {}",
+            display(&a.ins[1].shape)
+        );
+        return Err(Error::value(a.op, text));
     }
     crate::ops::shape::check_scalar_fits(a.op, x.dtype, &a.ins[1])?;
     checked_numel(a.op, &shape, x.dtype.size())?;

@@ -6,7 +6,7 @@ use crate::kernel::moves::{Shared, dense};
 use crate::kernel::walk::{GRAIN, split};
 use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run};
 use crate::promote::result_type;
-use crate::shape::{Shape, checked_numel};
+use crate::shape::{Shape, checked_numel, display};
 use crate::{Bool, DType, Element, Error, Result, Scalar, attrs, with_type};
 use smallvec::smallvec;
 
@@ -45,8 +45,9 @@ pub static COUNT_NONZERO: Op = Op {
 };
 
 fn infer_nonzero(a: &InferArgs) -> Result<Inferred> {
-    let count = usize::try_from(a.attrs.get::<Count>().count)
-        .map_err(|_| Error::value(a.op, "count must not be negative"))?;
+    let count = a.attrs.get::<Count>().count;
+    let count = usize::try_from(count)
+        .map_err(|_| Error::value(a.op, format!("count must not be negative, got {count}")))?;
     let shape = Shape::from_slice(&[count, a.ins[0].shape.len()]);
     checked_numel(a.op, &shape, 8)?;
     Ok(Inferred { ins: smallvec![DType::Bool], outs: smallvec![Meta::new(shape, DType::I64)] })
@@ -160,7 +161,8 @@ fn infer_searchsorted(a: &InferArgs) -> Result<Inferred> {
         return Err(Error::value(a.op, format!("search side must be 'left' or 'right', got '{side}'")));
     }
     if a.ins[0].shape.len() != 1 {
-        return Err(Error::value(a.op, "the sorted array must have one dimension"));
+        let got = display(&a.ins[0].shape);
+        return Err(Error::value(a.op, format!("the sorted array must have one dimension, got shape {got}")));
     }
     let dtype = result_type(a.op, a.ins, a.mode)?;
     crate::infer::refuse_complex(a.op, dtype)?;
