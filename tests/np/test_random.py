@@ -224,3 +224,13 @@ def test_the_seed_takes_a_device_or_context():
         mxnp.random.seed(7, **arguments)
         draws.append(mnp.random.uniform(size=3).tolist())
     assert draws == [draws[0]] * 4
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize(
+    "name", ["exponential", "gumbel", "laplace", "logistic", "normal", "rayleigh", "uniform"]
+)
+def test_draws_have_the_dtype_asked_for(name, dtype):
+    draws = getattr(mnp.random, name)(size=(COUNT,), dtype=dtype)
+    assert draws.dtype == dtype
+    assert onp.isfinite(draws.asnumpy()).all()

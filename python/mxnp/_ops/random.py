@@ -268,6 +268,11 @@ def _inverted(
     return deliver(formula(u, *params), out)
 
 
+def _above_zero(x: ndarray) -> ndarray:
+    """`x`, with 0 as a number whose logarithm is finite: float16's least, or float32's least normal one."""
+    return x + (2.0**-24 if x.dtype.itemsize == 2 else 2.0**-126)
+
+
 def gumbel(
     loc: Any = 0.0,
     scale: Any = 1.0,
@@ -287,7 +292,7 @@ def gumbel(
     _check_sign("gumbel", "scale", scale, positive=False)
     return _inverted(
         "gumbel",
-        lambda u, m, s: m - s * _LOG(-_LOG1P(-u) + onp.finfo("float32").tiny),
+        lambda u, m, s: m - s * _LOG(_above_zero(-_LOG1P(-u))),
         (loc, scale),
         size,
         dtype,
@@ -316,7 +321,7 @@ def logistic(
     _check_sign("logistic", "scale", scale, positive=False)
     return _inverted(
         "logistic",
-        lambda u, m, s: m + s * (_LOG(u + onp.finfo("float32").tiny) - _LOG1P(-u)),
+        lambda u, m, s: m + s * (_LOG(_above_zero(u)) - _LOG1P(-u)),
         (loc, scale),
         size,
         dtype,
