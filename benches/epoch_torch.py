@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy
-import torch  # type: ignore[import-not-found]
+import torch
 from torch import nn
 
 FOLDER = Path("/usr/share/datasets/fashion-mnist")

@@ -33,7 +33,7 @@ class Library:
             self.wait = lambda x: x.wait_to_read()
             self.record = module.autograd.record
         elif name == "torch":
-            import torch  # type: ignore[import-not-found]
+            import torch
 
             self.np, self.array = torch, torch.from_numpy
         else:

@@ -153,12 +153,14 @@ fn pooling_is_global_of_every_rank_and_keeps_nan() {
 fn embedding_takes_rows_and_refuses_others() {
     let op = &nn_embed::EMBEDDING;
     let w = random(&[4, 3], 1);
-    let i = Arr::new(&[2, 2], &[3f32, 0.0, -1.0, 3.0]);
+    let i = Arr::new(&[2, 2], &[3f32, 0.0, 1.0, 3.0]);
     let y = run_all_ways(op, attrs(op, &[]), &[i.clone(), w.clone()], 2);
     assert_eq!((y[0].shape(), &y[0].f64()[..3]), (&[2, 2, 3][..], &w.f64()[9..]));
     check_gradient(op, attrs(op, &[]), &[i, w.clone()], &[1]);
     let e = error(op, attrs(op, &[]), &[Arr::new(&[1], &[4i64]), w.clone()]);
     assert_eq!(e, "embedding: index 4 is out of bounds for axis 0 with size 4");
+    let e = error(op, attrs(op, &[]), &[Arr::new(&[1], &[-1i64]), w.clone()]);
+    assert_eq!(e, "embedding: index -1 is out of bounds for axis 0 with size 4");
     let e = error(op, attrs(op, &[("input_dim", AttrValue::Int(5))]), &[Arr::new(&[1], &[0i64]), w]);
     assert!(e.contains("input_dim is 5, but the weight has shape (4, 3)"), "{e}");
 }

@@ -209,7 +209,7 @@ fn an_index_out_of_range_is_an_error_that_writes_nothing() {
     );
     assert!(e.contains("must be of integer"), "{e}");
     let e = error(&index::TAKE, index::at(0, "nearest"), &[x, Arr::new(&[1], &[0i64])]);
-    assert!(e.contains("'raise', 'clip' or 'wrap'"), "{e}");
+    assert!(e.contains("'raise', 'strict', 'clip' or 'wrap'"), "{e}");
 }
 
 #[test]
