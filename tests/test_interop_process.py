@@ -183,6 +183,7 @@ def test_a_signal_during_work_raises_keyboard_interrupt() -> None:
         f"""
         import os, signal
         from mxnp import _core
+        signal.signal({int(signal.SIGINT)}, signal.default_int_handler)  # a background job starts with it ignored
         try:
             os.kill(os.getpid(), {int(signal.SIGINT)})
             while True:
