@@ -210,7 +210,7 @@ def setenv(name: str, value: str | None) -> None:
     if value is None:
         os.environ.pop(name, None)
     else:
-        os.environ[name] = value
+        os.environ[name] = str(value)
 
 
 def makedirs(d: str | os.PathLike[str]) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as onp
+
+from mxnp.util import getenv, setenv
 
 _default_device: Any = None
 
@@ -49,19 +50,6 @@ def list_gpus() -> list[int]:
     return list(range(device.num_gpus()))
 
 
-def getenv(name: str) -> str | None:
-    """The environment variable `name`, or None."""
-    return os.environ.get(name)
-
-
-def setenv(name: str, value: str | None) -> None:
-    """Set the environment variable `name`, or remove it for None."""
-    if value is None:
-        os.environ.pop(name, None)
-    else:
-        os.environ[name] = str(value)
-
-
 @contextlib.contextmanager
 def environment(*args: Any) -> Iterator[None]:
     """Set environment variables for a block: `environment(name, value)` or `environment({name: value, ...})`.
@@ -78,7 +66,7 @@ def environment(*args: Any) -> Iterator[None]:
         wanted = {args[0]: args[1]}
     else:
         raise ValueError("environment: expected a name and a value, or one dict")
-    before = {name: os.environ.get(name) for name in wanted}
+    before = {name: getenv(name) for name in wanted}
     try:
         for name, value in wanted.items():
             setenv(name, value)
