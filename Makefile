@@ -37,6 +37,12 @@ demo: $(STAMPS)/examples $(STAMPS)/extension ## Set up, then train on Fashion-MN
 .PHONY: install
 install: $(STAMPS)/extension ## Set up .venv with a release build of mxnp
 
+.PHONY: quick
+quick: $(STAMPS)/venv ## The edit loop: rebuild incrementally what changed in Rust, nearly as fast as a release build
+	PYO3_PYTHON=$(CURDIR)/$(BIN)/python cargo build --profile quick --package mxnp-py --locked
+	cp $${CARGO_TARGET_DIR:-target}/quick/lib_core.so python/mxnp/_core.abi3.so
+	rm -f $(STAMPS)/extension
+
 .PHONY: dev
 dev: $(STAMPS)/dev $(STAMPS)/extension ## Set up .venv with the tools for development too
 
