@@ -18,6 +18,11 @@ settings.register_profile("thorough", max_examples=5000, print_blob=True, **COMM
 settings.load_profile(os.environ.get("MXNP_TEST_PROFILE", "ci"))
 
 
+def pytest_configure(config):
+    """Processes that tests start in folders of their own find what this one does, from whatever path it came."""
+    os.environ["PYTHONPATH"] = os.pathsep.join(os.path.abspath(path) for path in sys.path if path)
+
+
 def pytest_addoption(parser):
     """`--slow` adds the tests that only `make check-all` runs."""
     asked = os.environ.get("MXNP_TEST_SLOW", "0") not in {"", "0"}

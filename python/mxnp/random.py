@@ -7,7 +7,9 @@ from typing import Any
 from ._core import ndarray
 from ._missing import refuse as _refuse
 from ._ops import random as _random
-from ._ops.random import categorical, seed
+from ._ops.choice import categorical
+from ._ops.choice import permutation as _permutation
+from ._ops.random import seed
 
 __all__ = [
     "bernoulli",
@@ -22,9 +24,9 @@ __all__ = [
 ]
 
 
-def _size(shape: Any, *params: Any) -> Any:
-    """1.x's default shape: that of the parameters, (1,) for numbers."""
-    if shape is not None:
+def _size(shape: Any, out: Any, *params: Any) -> Any:
+    """1.x's default shape: that of `out` or of the parameters, (1,) for numbers."""
+    if shape is not None or out is not None:
         return shape
     return None if any(isinstance(p, ndarray) for p in params) else (1,)
 
@@ -44,9 +46,7 @@ def uniform(
     >>> mx.random.uniform(0, 1, shape=(2,)).shape
     (2,)
     """
-    return _random.uniform(
-        low, high, None if out is not None else _size(shape, low, high), dtype, device, out, ctx=ctx
-    )
+    return _random.uniform(low, high, _size(shape, out, low, high), dtype, device, out, ctx=ctx)
 
 
 def normal(
@@ -64,9 +64,7 @@ def normal(
     >>> mx.random.normal(0, 1, shape=(2,)).shape
     (2,)
     """
-    return _random.normal(
-        loc, scale, None if out is not None else _size(shape, loc, scale), dtype, device, out, ctx=ctx
-    )
+    return _random.normal(loc, scale, _size(shape, out, loc, scale), dtype, device, out, ctx=ctx)
 
 
 def randn(
@@ -94,9 +92,7 @@ def exponential(
     >>> mx.random.exponential(1, shape=(2,)).shape
     (2,)
     """
-    return _random.exponential(
-        scale, None if out is not None else _size(shape, scale), device, out, dtype=dtype, ctx=ctx
-    )
+    return _random.exponential(scale, _size(shape, out, scale), device, out, dtype=dtype, ctx=ctx)
 
 
 def randint(
@@ -114,10 +110,8 @@ def randint(
     >>> mx.random.randint(0, 5, shape=(2,)).shape
     (2,)
     """
-    size = None if out is not None else _size(shape, low, high)
-    return _random.randint(
-        low, high, size, dtype if dtype is not None or out is not None else "int32", device, out, ctx=ctx
-    )
+    kind = "int32" if dtype is None and out is None else dtype
+    return _random.randint(low, high, _size(shape, out, low, high), kind, device, out, ctx=ctx)
 
 
 def bernoulli(
@@ -128,7 +122,7 @@ def bernoulli(
     >>> mx.random.bernoulli(0.5, shape=(2,)).shape
     (2,)
     """
-    return _random.bernoulli(prob, None, _size(shape, prob), dtype, device, ctx=ctx)
+    return _random.bernoulli(prob, None, _size(shape, None, prob), dtype, device, ctx=ctx)
 
 
 def shuffle(data: ndarray) -> ndarray:
@@ -137,7 +131,7 @@ def shuffle(data: ndarray) -> ndarray:
     >>> np.sort(mx.random.shuffle(np.arange(3)))
     array([0., 1., 2.])
     """
-    return _random.permutation(data)
+    return _permutation(data)
 
 
 __getattr__ = _refuse(

@@ -4,7 +4,6 @@ All but `legacy` and `imports` (1.x's habits) end the same way under MXNet 2.0.0
 programs/lenet.py` runs them.
 """
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +18,6 @@ def test_program(program, tmp_path):
     result = subprocess.run(
         [sys.executable, "-W", "error", "-m", "mxnp.compat", str(program)],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
         capture_output=True,
         text=True,
         timeout=120,

@@ -70,10 +70,8 @@ def epochs(dataset, count=2, seed=5, **options):
 def run_script(folder, text):
     script = folder / "main.py"
     script.write_text(text)
-    paths = os.pathsep.join(path for path in sys.path if path)
     return subprocess.run(
         [sys.executable, str(script)],
-        env={**os.environ, "PYTHONPATH": paths},
         timeout=120,
         capture_output=True,
         text=True,

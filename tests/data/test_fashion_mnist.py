@@ -17,10 +17,9 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_mnist.py"
 def run(*arguments, **environment):
     pytest.importorskip("tqdm")
     pytest.importorskip("matplotlib")
-    paths = os.pathsep.join(path for path in sys.path if path)
     return subprocess.run(
         [sys.executable, str(EXAMPLE), *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": paths, **environment},
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         timeout=300,

@@ -72,6 +72,12 @@ def test_programs_in_the_documentation(program, tmp_path):
     assert run.stderr == ""
 
 
+def test_programs_elsewhere_run_on_this_mxnp(tmp_path):
+    command = [sys.executable, "-c", "import mxnp; print(mxnp.__file__)"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.stdout.strip() == mxnp.__file__, run.stderr
+
+
 def test_every_environment_variable_is_documented():
     """The variables that the sources read stand in the reference."""
     sources = [*(ROOT / "crates").rglob("*.rs"), *(ROOT / "python").rglob("*.py")]

@@ -1,61 +1,17 @@
 """The spec rows of every op, one file per family, by the same names as in the core and in mxnp._ops."""
 
-from specs import (
-    arith,
-    bitwise,
-    cast,
-    compare,
-    create,
-    exp_log,
-    index,
-    join,
-    linalg,
-    nn_act,
-    nn_conv,
-    nn_dense,
-    nn_embed,
-    nn_norm,
-    nn_pool,
-    optim,
-    random,
-    reduce,
-    rounding,
-    scan,
-    shape,
-    sort,
-    special,
-    trig,
-)
+from importlib import import_module
+from pkgutil import iter_modules
+
 from specs.row import Row
 
+# What the rows are written and run with.
+_HELPERS = {"drive", "programs", "row", "tolerance"}
+
 FAMILIES = {
-    module.__name__.rsplit(".", 1)[1]: module.ROWS
-    for module in (
-        arith,
-        bitwise,
-        cast,
-        compare,
-        create,
-        exp_log,
-        index,
-        join,
-        linalg,
-        nn_act,
-        nn_conv,
-        nn_dense,
-        nn_embed,
-        nn_norm,
-        nn_pool,
-        optim,
-        random,
-        reduce,
-        rounding,
-        scan,
-        shape,
-        sort,
-        special,
-        trig,
-    )
+    each.name: import_module(f"specs.{each.name}").ROWS
+    for each in iter_modules(__path__)
+    if each.name not in _HELPERS
 }
 
 ROWS: tuple[Row, ...] = tuple(row for rows in FAMILIES.values() for row in rows)

@@ -2,62 +2,15 @@
 
 from __future__ import annotations
 
-from . import (
-    arith,
-    bitwise,
-    cast,
-    compare,
-    create,
-    exp_log,
-    index,
-    join,
-    linalg,
-    nn_act,
-    nn_conv,
-    nn_dense,
-    nn_embed,
-    nn_norm,
-    nn_pool,
-    optim,
-    random,
-    reduce,
-    rounding,
-    scan,
-    shape,
-    sort,
-    special,
-    trig,
-)
+from importlib import import_module
+from pkgutil import iter_modules
+
 from ._row import CpuOnly, Row, cpu_only
 
 FAMILIES: dict[str, dict[str, Row]] = {
-    module.__name__.rpartition(".")[2]: module.ROWS
-    for module in (
-        arith,
-        bitwise,
-        cast,
-        compare,
-        create,
-        exp_log,
-        index,
-        join,
-        linalg,
-        nn_act,
-        nn_conv,
-        nn_dense,
-        nn_embed,
-        nn_norm,
-        nn_pool,
-        optim,
-        random,
-        reduce,
-        rounding,
-        scan,
-        shape,
-        sort,
-        special,
-        trig,
-    )
+    family.name: import_module(f".{family.name}", __name__).ROWS
+    for family in iter_modules(__path__)
+    if not family.name.startswith("_")
 }
 
 ROWS: dict[str, Row] = {name: row for rows in FAMILIES.values() for name, row in rows.items()}

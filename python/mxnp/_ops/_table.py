@@ -110,6 +110,13 @@ def deliver(result: ndarray, out: Any) -> ndarray:
     return out
 
 
+def one_device(device: Any, ctx: Any) -> Any:
+    """The device given as `device` or by 1.x's name `ctx`. Raises ValueError where both are."""
+    if device is not None and ctx is not None:
+        raise MXNetValueError("device and ctx are two names of one argument: give one of them")
+    return ctx if device is None else device
+
+
 def shape_of(shape: Any) -> tuple[int, ...]:
     """A shape given as an integer or a sequence of integers."""
     if isinstance(shape, (tuple, list)):

@@ -1,22 +1,21 @@
-"""New arrays: from data, from values, from ranges.
+"""New arrays: from data, from values, in patterns.
 
-Ranges and index patterns are made by NumPy and copied in: they are small or made once.
+Index patterns are made by NumPy and copied in: they are small or made once. ranges.py has the ranges.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as onp
 
 from mxnp import _core
 from mxnp._core import ndarray
-from mxnp.error import MXNetTypeError, MXNetValueError, MXNetZeroDivisionError
+from mxnp.error import MXNetValueError
 
-from ._table import as_array, deliver, integer, op, shape_of
+from ._table import as_array, deliver, integer, one_device, op, shape_of
 
-_FULL, _ARANGE, _LINSPACE, _EYE = op("full"), op("arange"), op("linspace"), op("eye")
+_FULL, _EYE = op("full"), op("eye")
 
 
 def array(
@@ -39,7 +38,7 @@ def array(
     array([[1., 2.],
            [3., 4.]])
     """
-    return _core.array(object, dtype, _device(device, ctx), copy, ndmin)
+    return _core.array(object, dtype, one_device(device, ctx), copy, ndmin)
 
 
 def asarray(
@@ -58,7 +57,7 @@ def asarray(
     >>> np.asarray(x) is x
     True
     """
-    return _core.array(a, dtype, _device(device, ctx), copy, 0)
+    return _core.array(a, dtype, one_device(device, ctx), copy, 0)
 
 
 def asanyarray(a: Any, dtype: Any = None, order: str | None = None, *, device: Any = None) -> ndarray:
@@ -90,12 +89,6 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
     return _core.array(onp.frombuffer(buffer, _core.dtype(dtype), count, offset))
 
 
-def _device(device: Any, ctx: Any) -> Any:
-    if device is not None and ctx is not None:
-        raise MXNetValueError("device and ctx are two names of one argument: give one of them")
-    return ctx if device is None else device
-
-
 def _order(order: str) -> None:
     if order not in ("C", "F", "A", "K"):
         raise MXNetValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
@@ -117,7 +110,7 @@ def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None
            [0., 0.]])
     """
     _order(order)
-    return _filled(0, shape, dtype, _device(device, ctx))
+    return _filled(0, shape, dtype, one_device(device, ctx))
 
 
 def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, ctx: Any = None) -> ndarray:
@@ -127,7 +120,7 @@ def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None,
     array([1., 1., 1.])
     """
     _order(order)
-    return _filled(1, shape, dtype, _device(device, ctx))
+    return _filled(1, shape, dtype, one_device(device, ctx))
 
 
 def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, ctx: Any = None) -> ndarray:
@@ -160,7 +153,7 @@ def full(
     _order(order)
     if dtype is None:
         dtype = _core.array(fill_value).dtype
-    return deliver(_filled(fill_value, shape, dtype, _device(device, ctx)), out)
+    return deliver(_filled(fill_value, shape, dtype, one_device(device, ctx)), out)
 
 
 def _like(value: Any, a: Any, dtype: Any, shape: Any, device: Any, out: ndarray | None) -> ndarray:
@@ -190,7 +183,7 @@ def zeros_like(
     >>> np.zeros_like(np.array([1, 2]))
     array([0., 0.])
     """
-    return _like(0, a, dtype, shape, _device(device, ctx), out)
+    return _like(0, a, dtype, shape, one_device(device, ctx), out)
 
 
 def ones_like(
@@ -209,7 +202,7 @@ def ones_like(
     >>> np.ones_like(np.array([1, 2]))
     array([1., 1.])
     """
-    return _like(1, a, dtype, shape, _device(device, ctx), out)
+    return _like(1, a, dtype, shape, one_device(device, ctx), out)
 
 
 def empty_like(
@@ -227,7 +220,7 @@ def empty_like(
     >>> np.empty_like(np.ones((2, 3))).shape
     (2, 3)
     """
-    return _like(0, prototype, dtype, shape, _device(device, ctx), None)
+    return _like(0, prototype, dtype, shape, one_device(device, ctx), None)
 
 
 def full_like(
@@ -247,130 +240,12 @@ def full_like(
     >>> np.full_like(np.array([1, 2]), 5)
     array([5., 5.])
     """
-    return _like(fill_value, a, dtype, shape, _device(device, ctx), out)
+    return _like(fill_value, a, dtype, shape, one_device(device, ctx), out)
 
 
-def _made(data: onp.ndarray, dtype: Any, device: Any) -> ndarray:
+def made(data: onp.ndarray, dtype: Any, device: Any) -> ndarray:
     """NumPy's `data` as an array of `dtype`, by default the default float."""
     return _core.array(data, _core.default_float() if dtype is None else dtype, device)
-
-
-def _default_dtype(dtype: Any) -> Any:
-    """The dtype of a range: the one asked for; in NumPy mode NumPy's choice (None); else the default float."""
-    return dtype if dtype is not None or _core.is_numpy_dtype() else _core.default_float()
-
-
-def arange(
-    start: Any = None,
-    stop: Any = None,
-    step: Any = 1,
-    dtype: Any = None,
-    *,
-    device: Any = None,
-    ctx: Any = None,
-) -> ndarray:
-    """The numbers from `start` (default 0) to `stop`, without it, by `step`; float32 in the default mode.
-
-    >>> np.arange(3)
-    array([0., 1., 2.])
-    """
-    if start is None and stop is None:
-        raise MXNetTypeError("arange() requires stop to be specified.")
-    values = [v.item() if isinstance(v, ndarray) else v for v in (start, stop, step)]
-    if values[1] is None:
-        values[:2] = [0, values[0]]
-    elif values[0] is None:
-        values[0] = 0
-    if values[2] is None:
-        values[2] = 1
-    if values[2] == 0:
-        raise MXNetZeroDivisionError("arange: step must not be zero")
-    first, last, each = values
-    return _range(first, last, each, _default_dtype(dtype), _device(device, ctx))
-
-
-def _range(start: Any, stop: Any, step: Any, dtype: Any, device: Any) -> ndarray:
-    """The numbers of `arange`; a dtype of integers counts in integers, others in double precision."""
-    try:
-        to = onp.result_type(start, stop, step) if dtype is None else _core.dtype(dtype)
-        count = max(0, math.ceil((stop - start) / step))
-    except (TypeError, OverflowError, ValueError):
-        raise MXNetValueError(f"arange: cannot count from {start!r} to {stop!r} by {step!r}") from None
-    if to.kind in "iu":
-        first = int(start)
-        return _ARANGE(
-            int_start=first, int_step=int(start + step) - first, num=count, dtype=to, device=device
-        )
-    if to.kind == "b" and count > 2:
-        raise MXNetTypeError("no fill-function for data-type bool: arange gives at most two bools")
-    return _ARANGE(start=float(start), step=float(step), num=count, dtype=to, device=device)
-
-
-def linspace(
-    start: Any,
-    stop: Any,
-    num: int = 50,
-    endpoint: bool = True,
-    retstep: bool = False,
-    dtype: Any = None,
-    axis: int = 0,
-    *,
-    device: Any = None,
-    ctx: Any = None,
-) -> Any:
-    """`num` numbers from `start` to `stop` at equal distances; with `retstep` also the distance.
-
-    >>> np.linspace(0, 1, 5)
-    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
-    """
-    place, count = _device(device, ctx), integer(num)
-    if count < 0:
-        raise MXNetValueError(f"Number of samples, {count}, must be non-negative.")
-    if isinstance(start, (int, float)) and isinstance(stop, (int, float)) and axis in (0, -1):
-        to = _core.default_float() if dtype is None else _core.dtype(dtype)
-        made = _LINSPACE(
-            start=float(start), stop=float(stop), num=count, endpoint=bool(endpoint), dtype=to, device=place
-        )
-        parts = count - bool(endpoint)
-        return (made, (stop - start) / parts if parts > 0 else onp.nan) if retstep else made
-    first, last = (v.asnumpy() if isinstance(v, ndarray) else v for v in (start, stop))
-    data, step = onp.linspace(first, last, count, endpoint=endpoint, retstep=True, axis=axis)
-    made = _made(data, dtype, place)
-    return (made, _core.array(step)) if retstep else made
-
-
-def logspace(
-    start: Any,
-    stop: Any,
-    num: int = 50,
-    endpoint: bool = True,
-    base: float = 10.0,
-    dtype: Any = None,
-    axis: int = 0,
-    *,
-    device: Any = None,
-    ctx: Any = None,
-) -> ndarray:
-    """`num` numbers from base**start to base**stop at equal ratios.
-
-    >>> np.logspace(0, 2, 3)
-    array([  1.,  10., 100.])
-    """
-    first, last = (v.asnumpy() if isinstance(v, ndarray) else v for v in (start, stop))
-    data = onp.logspace(first, last, num, endpoint, base, axis=axis)
-    return _made(data, dtype, _device(device, ctx))
-
-
-def geomspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
-) -> ndarray:
-    """`num` numbers from `start` to `stop` at equal ratios.
-
-    >>> np.geomspace(1, 100, 3)
-    array([  1.,  10., 100.])
-    """
-    first, last = (v.asnumpy() if isinstance(v, ndarray) else v for v in (start, stop))
-    return _made(onp.geomspace(first, last, num, endpoint, axis=axis), dtype, None)
 
 
 def eye(
@@ -391,7 +266,7 @@ def eye(
     """
     to = _core.default_float() if dtype is None else _core.dtype(dtype)
     rows, columns = integer(N), integer(N if M is None else M)
-    return _EYE(n=rows, m=columns, k=integer(k), dtype=to, device=_device(device, ctx))
+    return _EYE(n=rows, m=columns, k=integer(k), dtype=to, device=one_device(device, ctx))
 
 
 def identity(n: int, dtype: Any = None, *, device: Any = None, ctx: Any = None) -> ndarray:
@@ -413,7 +288,7 @@ def tri(
     array([[1., 0., 0.],
            [1., 1., 0.]])
     """
-    return _made(onp.tri(N, M, k, dtype="int8"), dtype, _device(device, ctx))
+    return made(onp.tri(N, M, k, dtype="int8"), dtype, one_device(device, ctx))
 
 
 def indices(
@@ -426,7 +301,7 @@ def indices(
            [1, 1]], dtype=int64)
     """
     found = onp.indices(shape_of(dimensions), _core.dtype(dtype), sparse)  # type: ignore[call-overload]
-    place = _device(device, ctx)
+    place = one_device(device, ctx)
     return (
         tuple(_core.array(row, None, place) for row in found) if sparse else _core.array(found, None, place)
     )

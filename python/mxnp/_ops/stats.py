@@ -11,8 +11,8 @@ from mxnp._core import ndarray
 from mxnp.error import MXNetTypeError, MXNetValueError
 
 from . import reduce
-from ._table import Axis, as_array, as_mxnet, op
-from .compare import isnan
+from ._table import Axis, as_array, as_mxnet, deliver, op
+from .compare import isnan, logical_not
 from .index import bincount, searchsorted, where
 from .scan import diff
 
@@ -181,6 +181,12 @@ def nanprod(
     return reduce.prod(_without(a, 1), axis, dtype, out, keepdims)
 
 
+def _numbers(a: Any) -> ndarray | None:
+    """Where the elements are numbers; None where all must be."""
+    x = as_array(a)
+    return None if x.dtype.kind in "iub" else logical_not(isnan(x))
+
+
 def nanmean(
     a: Any, axis: Axis = None, dtype: Any = None, out: ndarray | None = None, keepdims: bool = False
 ) -> ndarray:
@@ -189,10 +195,7 @@ def nanmean(
     >>> np.nanmean(np.array([1, np.nan, 3]))
     array(2.)
     """
-    x = as_array(a)
-    if x.dtype.kind in "iub":
-        return reduce.mean(x, axis, dtype, out, keepdims)
-    return reduce.mean(x, axis, dtype, out, keepdims, where=isnan(x) == False)  # noqa: E712 an array's ==
+    return reduce.mean(a, axis, dtype, out, keepdims, where=_numbers(a))
 
 
 def nanvar(
@@ -208,10 +211,7 @@ def nanvar(
     >>> np.nanvar(np.array([1, np.nan, 3]))
     array(1.)
     """
-    x = as_array(a)
-    if x.dtype.kind in "iub":
-        return reduce.var(x, axis, dtype, out, ddof, keepdims)
-    return reduce.var(x, axis, dtype, out, ddof, keepdims, where=isnan(x) == False)  # noqa: E712 an array's ==
+    return reduce.var(a, axis, dtype, out, ddof, keepdims, where=_numbers(a))
 
 
 def nanstd(
@@ -227,10 +227,7 @@ def nanstd(
     >>> np.nanstd(np.array([1, np.nan, 3]))
     array(1.)
     """
-    x = as_array(a)
-    if x.dtype.kind in "iub":
-        return reduce.std(x, axis, dtype, out, ddof, keepdims)
-    return reduce.std(x, axis, dtype, out, ddof, keepdims, where=isnan(x) == False)  # noqa: E712 an array's ==
+    return reduce.std(a, axis, dtype, out, ddof, keepdims, where=_numbers(a))
 
 
 def _nan_extreme(function: Any, a: Any, axis: Axis, out: Any, keepdims: bool, worst: float) -> ndarray:
@@ -238,8 +235,6 @@ def _nan_extreme(function: Any, a: Any, axis: Axis, out: Any, keepdims: bool, wo
     if x.dtype.kind in "iub":
         return function(x, axis, out, keepdims)
     result = function(_without(x, worst), axis, None, keepdims)
-    from ._table import deliver
-
     return deliver(where(isnan(x).all(axis, None, keepdims), onp.nan, result), out)
 
 

@@ -61,7 +61,6 @@ from .._ops.compare import (
     signbit,
 )
 from .._ops.create import (
-    arange,
     array,
     asanyarray,
     asarray,
@@ -72,11 +71,8 @@ from .._ops.create import (
     frombuffer,
     full,
     full_like,
-    geomspace,
     identity,
     indices,
-    linspace,
-    logspace,
     meshgrid,
     ones,
     ones_like,
@@ -138,6 +134,8 @@ from .._ops.join import (
     vstack,
 )
 from .._ops.linalg import cross, dot, inner, kron, matmul, outer, tensordot, vdot, vecdot
+from .._ops.quantile import average, median, percentile, quantile
+from .._ops.ranges import arange, geomspace, linspace, logspace
 from .._ops.reduce import (
     all,
     amax,
@@ -145,16 +143,12 @@ from .._ops.reduce import (
     any,
     argmax,
     argmin,
-    average,
     count_nonzero,
     max,
     mean,
-    median,
     min,
-    percentile,
     prod,
     ptp,
-    quantile,
     std,
     sum,
     var,

@@ -5,23 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .. import _ops
 from .._core import Device, ndarray
-from .._ops import (
-    arith,
-    cast,
-    create,
-    exp_log,
-    index,
-    join,
-    linalg,
-    nn_act,
-    reduce,
-    rounding,
-    scan,
-    shape,
-    sort,
-    trig,
-)
+from .._ops import arith, exp_log, index, linalg, nn_act, rounding, shape, trig
 from .._ops._table import normalize_axis
 from ..error import MXNetTypeError, MXNetValueError
 
@@ -181,22 +167,8 @@ def _method(function: Any) -> Callable[..., ndarray]:
 
 
 def _attach() -> None:
-    families: tuple[Any, ...] = (
-        arith,
-        cast,
-        create,
-        index,
-        join,
-        linalg,
-        nn_act,
-        reduce,
-        rounding,
-        scan,
-        shape,
-        sort,
-    )
-    for family in families:
-        for function in family.METHODS:
+    for family in list(vars(_ops).values()):  # every family that `np` has imported
+        for function in getattr(family, "METHODS", ()):
             setattr(ndarray, function.__name__, function)
         for name, function in getattr(family, "SPECIAL_METHODS", {}).items():
             setattr(ndarray, name, function)

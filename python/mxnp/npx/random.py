@@ -1,5 +1,6 @@
 """`mxnp.npx.random`: draws with MXNet's own signatures."""
 
-from .._ops.random import bernoulli, categorical, normal_n, seed, uniform_n
+from .._ops.choice import categorical
+from .._ops.random import bernoulli, normal_n, seed, uniform_n
 
 __all__ = ["bernoulli", "categorical", "normal_n", "seed", "uniform_n"]
