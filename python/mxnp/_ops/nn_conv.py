@@ -27,6 +27,26 @@ def _inputs(name: str, data: Any, weight: Any, bias: Any, no_bias: bool) -> tupl
     return data, weight, bias
 
 
+def _run(
+    kind: Any,
+    operands: tuple[Any, Any, Any],
+    sizes: dict[str, Any],
+    num_filter: int,
+    num_group: int,
+    no_bias: bool,
+    layout: str | None,
+) -> ndarray:
+    """One of the two ops, its sizes spelled with a number for each axis."""
+    return kind(
+        *_inputs(kind.name, *operands, no_bias),
+        **{name: _sizes(value) for name, value in sizes.items()},
+        num_filter=num_filter,
+        num_group=num_group,
+        no_bias=no_bias,
+        layout=layout,
+    )
+
+
 def convolution(
     data: Any = None,
     weight: Any = None,
@@ -51,17 +71,8 @@ def convolution(
     >>> npx.convolution(x, w, kernel=(2, 2), num_filter=2, no_bias=True).shape
     (1, 2, 2, 2)
     """
-    return _CONVOLUTION(
-        *_inputs("convolution", data, weight, bias, no_bias),
-        kernel=_sizes(kernel),
-        stride=_sizes(stride),
-        dilate=_sizes(dilate),
-        pad=_sizes(pad),
-        num_filter=num_filter,
-        num_group=num_group,
-        no_bias=no_bias,
-        layout=layout,
-    )
+    sizes = {"kernel": kernel, "stride": stride, "dilate": dilate, "pad": pad}
+    return _run(_CONVOLUTION, (data, weight, bias), sizes, num_filter, num_group, no_bias, layout)
 
 
 def deconvolution(
@@ -90,16 +101,6 @@ def deconvolution(
     >>> npx.deconvolution(x, w, kernel=(2, 2), num_filter=1, no_bias=True).shape
     (1, 1, 4, 4)
     """
-    return _DECONVOLUTION(
-        *_inputs("deconvolution", data, weight, bias, no_bias),
-        kernel=_sizes(kernel),
-        stride=_sizes(stride),
-        dilate=_sizes(dilate),
-        pad=_sizes(pad),
-        adj=_sizes(adj),
-        target_shape=_sizes(target_shape),
-        num_filter=num_filter,
-        num_group=num_group,
-        no_bias=no_bias,
-        layout=layout,
-    )
+    sizes = {"kernel": kernel, "stride": stride, "dilate": dilate, "pad": pad}
+    sizes |= {"adj": adj, "target_shape": target_shape}
+    return _run(_DECONVOLUTION, (data, weight, bias), sizes, num_filter, num_group, no_bias, layout)

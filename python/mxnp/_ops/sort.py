@@ -7,7 +7,7 @@ from typing import Any
 import numpy as onp
 
 from mxnp import _core
-from mxnp._core import ndarray
+from mxnp._core import Op, ndarray
 from mxnp.error import MXNetNotImplementedError
 
 from ._table import as_array, op
@@ -21,9 +21,11 @@ def _flat(a: Any, axis: int | None) -> tuple[ndarray, int]:
     return (x.ravel(), 0) if axis is None else (x, axis)
 
 
-def _no_fields(order: Any) -> None:
+def _ordered(kind: Op, a: Any, axis: int | None, order: Any, descending: bool) -> ndarray:
     if order is not None:
         raise MXNetNotImplementedError("sort: `order` is for structured dtypes, which mxnp does not have")
+    x, axis = _flat(a, axis)
+    return kind(x, axis=axis, is_ascend=not descending)
 
 
 def sort(
@@ -40,9 +42,7 @@ def sort(
     >>> np.sort(np.array([3, 1, 2]))
     array([1., 2., 3.])
     """
-    _no_fields(order)
-    x, axis = _flat(a, axis)
-    return _SORT(x, axis=axis, is_ascend=not descending)
+    return _ordered(_SORT, a, axis, order, descending)
 
 
 def argsort(
@@ -59,9 +59,7 @@ def argsort(
     >>> np.argsort(np.array([3, 1, 2]))
     array([1, 2, 0], dtype=int64)
     """
-    _no_fields(order)
-    x, axis = _flat(a, axis)
-    return _ARGSORT(x, axis=axis, is_ascend=not descending)
+    return _ordered(_ARGSORT, a, axis, order, descending)
 
 
 def _sort_method(

@@ -110,56 +110,50 @@ class Adam(_TwoMoments):
         weight -= self._corrected(index, lr) * mean / (np.sqrt(variance) + self.epsilon)
 
 
+class _Correctable(_TwoMoments):
+    """Leaves the bias of the moments uncorrected where `correct_bias` is False."""
+
+    def __init__(
+        self,
+        learning_rate: float | None = None,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-6,
+        correct_bias: bool = True,
+        use_fused_step: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(learning_rate, beta1, beta2, epsilon, use_fused_step, **kwargs)
+        self.correct_bias = correct_bias
+
+    def _rate(self, index: int, lr: float) -> float:
+        return self._corrected(index, lr) if self.correct_bias else lr
+
+
 @register
-class AdamW(_TwoMoments):
+class AdamW(_Correctable):
     """Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
 
     weight -= lr_t * (m / (sqrt(v) + epsilon) + wd * weight), g without decay. As in MXNet lr_t is the
     bias-corrected rate in both terms; `correct_bias=False` uses lr.
     """
 
-    def __init__(
-        self,
-        learning_rate: float | None = None,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        epsilon: float = 1e-6,
-        correct_bias: bool = True,
-        use_fused_step: bool = True,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(learning_rate, beta1, beta2, epsilon, use_fused_step, **kwargs)
-        self.correct_bias = correct_bias
-
     def _apply(self, index: int, weight: Any, grad: Any, state: Any, lr: float, wd: float) -> None:
         mean, variance = state
         grad = self._clipped(grad)
         self._average(mean, grad, self.beta1)
         self._average(variance, np.square(grad), self.beta2)
-        lr = self._corrected(index, lr) if self.correct_bias else lr
+        lr = self._rate(index, lr)
         direction = mean / (np.sqrt(variance) + self.epsilon)
         weight -= lr * (direction + wd * weight) if wd else lr * direction
 
 
 @register
-class AdaBelief(_TwoMoments):
+class AdaBelief(_Correctable):
     """AdaBelief (Zhuang et al., 2020): Adam whose v is the running mean of (g - m)^2 + epsilon.
 
     Here wd * weight is added to the gradient before clipping.
     """
-
-    def __init__(
-        self,
-        learning_rate: float | None = None,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        epsilon: float = 1e-6,
-        correct_bias: bool = True,
-        use_fused_step: bool = True,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(learning_rate, beta1, beta2, epsilon, use_fused_step, **kwargs)
-        self.correct_bias = correct_bias
 
     def _apply(self, index: int, weight: Any, grad: Any, state: Any, lr: float, wd: float) -> None:
         mean, variance = state
@@ -167,7 +161,7 @@ class AdaBelief(_TwoMoments):
         self._average(mean, grad, self.beta1)
         self._average(variance, np.square(grad - mean), self.beta2)
         variance += self.epsilon
-        lr = self._corrected(index, lr) if self.correct_bias else lr
+        lr = self._rate(index, lr)
         weight -= lr * mean / (np.sqrt(variance) + self.epsilon)
 
 

@@ -13,8 +13,18 @@ from .optimizer import Optimizer, register
 __all__ = ["DCASGD", "LARS", "NAG", "SGD", "SGLD", "Signum"]
 
 
+class _Momentum(Optimizer):
+    """Keeps one array beside a weight, its momentum, unless `momentum` is 0."""
+
+    momentum: float
+
+    def create_state(self, index: Any, weight: Any) -> Any:
+        """The momentum, where there is one."""
+        return np.zeros_like(weight) if self.momentum != 0.0 else None
+
+
 @register
-class SGD(Optimizer):
+class SGD(_Momentum):
     """Stochastic gradient descent with momentum.
 
     g = clip(rescale_grad * grad) + wd * weight; momentum: m = momentum * m - lr * g, weight += m;
@@ -49,10 +59,6 @@ class SGD(Optimizer):
         self.momentum = momentum
         self.lazy_update = lazy_update
 
-    def create_state(self, index: Any, weight: Any) -> Any:
-        """The momentum, where there is one."""
-        return np.zeros_like(weight) if self.momentum != 0.0 else None
-
     def fused_step(self, indices: list[int], weights: list, grads: list, states: list) -> None:
         """`step` in one sweep over each weight."""
         if type(self)._apply is not SGD._apply:  # LARS and others that step otherwise
@@ -83,7 +89,7 @@ Optimizer.opt_registry["ccsgd"] = SGD  # 1.x's other name of it
 
 
 @register
-class NAG(Optimizer):
+class NAG(_Momentum):
     """Nesterov's accelerated gradient: SGD's momentum m, then weight += momentum * m - lr * g."""
 
     default_learning_rate = 0.1
@@ -104,10 +110,6 @@ class NAG(Optimizer):
         )
         self.momentum = momentum
 
-    def create_state(self, index: Any, weight: Any) -> Any:
-        """The momentum, where there is one."""
-        return np.zeros_like(weight) if self.momentum != 0.0 else None
-
     def _apply(self, index: int, weight: Any, grad: Any, state: Any, lr: float, wd: float) -> None:
         step = lr * self._decayed(grad, weight, wd)
         if state is not None:
@@ -118,7 +120,7 @@ class NAG(Optimizer):
 
 
 @register
-class Signum(Optimizer):
+class Signum(_Momentum):
     """SGD that follows only the sign of the momentum (Bernstein et al., 2018).
 
     m = momentum * m - (1 - momentum) * g, weight = (1 - lr * wd_lh) * weight + lr * sign(m), where g includes
@@ -138,10 +140,6 @@ class Signum(Optimizer):
         super().__init__(learning_rate=learning_rate, use_fused_step=use_fused_step, **kwargs)
         self.momentum = momentum
         self.wd_lh = wd_lh
-
-    def create_state(self, index: Any, weight: Any) -> Any:
-        """The momentum, where there is one."""
-        return np.zeros_like(weight) if self.momentum != 0.0 else None
 
     def _apply(self, index: int, weight: Any, grad: Any, state: Any, lr: float, wd: float) -> None:
         if state is None:
@@ -175,7 +173,7 @@ class SGLD(Optimizer):
 
 
 @register
-class DCASGD(Optimizer):
+class DCASGD(_Momentum):
     """SGD for delayed gradients: g is corrected by lamda * g^2 * (weight - weight at the last update)."""
 
     default_learning_rate = 0.1
@@ -194,7 +192,7 @@ class DCASGD(Optimizer):
 
     def create_state(self, index: Any, weight: Any) -> Any:
         """(momentum or None, the weight at the last update)."""
-        return (np.zeros_like(weight) if self.momentum != 0.0 else None, weight.copy())
+        return (super().create_state(index, weight), weight.copy())
 
     def _apply(self, index: int, weight: Any, grad: Any, state: Any, lr: float, wd: float) -> None:
         momentum, previous = state
