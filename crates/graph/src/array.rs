@@ -1,14 +1,14 @@
 //! Arrays: a place in a value, and the node that says where its gradient goes.
 
-use crate::call::Place;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::node::Edge;
+use crate::place::{LayoutRef, Place};
 use crate::release::Owner;
 use crate::value::Value;
 use crate::{exec, registry, segment};
 use mxnp_core::op::Meta;
-use mxnp_core::shape::{checked_numel, numel};
+use mxnp_core::shape::checked_numel;
 use mxnp_core::storage::Buffer;
 use mxnp_core::view::View;
 use mxnp_core::{DType, Layout, Scalar, with_type};
@@ -121,7 +121,7 @@ impl Array {
         // SAFETY: a buffer's bytes are always initialised (see `storage`); nobody else has it yet.
         fill(unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), bytes) });
         let value = Arc::new(Value::ready(buffer, device));
-        Ok(Array::new(Place { value, layout: Layout::contiguous(shape), dtype }))
+        Ok(Array::new(Place { value, layout: LayoutRef::contiguous(shape), dtype }))
     }
 
     /// An array in memory that foreign code owns. `owner` is dropped later, by whoever takes the release list.
@@ -139,7 +139,7 @@ impl Array {
     ) -> Array {
         let bytes = layout.bounds().map_or(0, |(_, high)| (high + 1) * dtype.size());
         let value = Arc::new(Value::foreign(base, bytes, device, writable, owner));
-        Array::new(Place { value, layout, dtype })
+        Array::new(Place { value, layout: layout.into(), dtype })
     }
 
     /// Whether nothing that writes the value is pending or unfinished.
@@ -182,7 +182,7 @@ impl Array {
             // SAFETY: element zero lies within the buffer.
             _ => unsafe { base.add(self.at.layout.offset * self.at.dtype.size()) },
         };
-        let (layout, dtype) = (self.at.layout.clone(), self.at.dtype);
+        let (layout, dtype) = (Layout::clone(&self.at.layout), self.at.dtype);
         Ok(Exported { ptr, layout, dtype, _loan: loan })
     }
 
@@ -320,11 +320,6 @@ impl Drop for Handle {
     fn drop(&mut self) {
         self.0.at.value.drop_handle(self.0.node.is_some());
     }
-}
-
-/// The bytes of a fresh array of `shape`; the shape was checked by `infer`.
-pub(crate) fn bytes_of(shape: &[usize], dtype: DType) -> usize {
-    numel(shape) * dtype.size()
 }
 
 /// A view for kernels.

@@ -2,11 +2,13 @@
 //! write to the only array of its value is a functional update; one that would spoil a gradient is refused.
 
 use crate::array::{Array, Handle, Input};
-use crate::call::{Out, Place};
+use crate::call::Out;
 use crate::error::{Error, Result};
+use crate::inferred::{self, Form, Inference};
 use crate::invoke::{append, derived, has_node, invoke, is_recorded, meta_of, new_call, record};
 use crate::modes;
 use crate::node::{Edge, Kind, Node, Parent, SavedValues};
+use crate::place::Place;
 use crate::registry::with_own;
 use mxnp_core::attrs::Attrs;
 use mxnp_core::op::{Meta, Op};
@@ -17,10 +19,11 @@ use std::sync::Arc;
 
 /// The view that a checked basic index gives.
 pub fn slice(a: &Array, items: &[IndexItem]) -> Result<Array> {
-    let at = Place { layout: a.at.layout.index(items), ..a.at.clone() };
+    let at = Place { layout: a.at.layout.index(items).into(), ..a.at.clone() };
     let node = match &a.node {
         Some(edge) if modes::is_recording() => {
-            Some(derived(&shape::SLICE, shape::basic(items), edge.clone(), a.meta(), at.meta()))
+            let (from, to) = (Form::of_place(&a.at), Form::of_place(&at));
+            Some(derived(&shape::SLICE, shape::basic(items), edge.clone(), from, to))
         }
         _ => None,
     };
@@ -30,7 +33,7 @@ pub fn slice(a: &Array, items: &[IndexItem]) -> Result<Array> {
 /// `target[items] = value` for a checked basic index (empty: all of it), the value broadcast and converted.
 pub fn assign(target: &mut Handle, items: &[IndexItem], value: Input) -> Result<()> {
     let recorded = check_write("assign", target, &[value])?;
-    let place = Place { layout: target.at.layout.index(items), ..target.at.clone() };
+    let place = Place { layout: target.at.layout.index(items).into(), ..target.at.clone() };
     let meta = meta_of(&value);
     check_broadcast(&meta, &place.layout)?;
     let computed = match value {
@@ -54,15 +57,16 @@ pub fn assign(target: &mut Handle, items: &[IndexItem], value: Input) -> Result<
         push_copy(input, out)?;
     }
     if recorded {
-        functional_update(target, items, value, &meta, &place)?;
+        functional_update(target, items, value, &place)?;
     }
     Ok(())
 }
 
 fn push_copy(input: Input, out: Out) -> Result<()> {
-    let types = SmallVec::from_iter([out.computed]);
+    let known =
+        Inference::new(SmallVec::from_iter([out.computed]), SmallVec::from_iter([Form::of_place(&out.at)]));
     let call =
-        new_call(&cast::ASTYPE, cast::astype(out.at.dtype), &[input], types, SmallVec::from_iter([out]))?;
+        new_call(&cast::ASTYPE, cast::astype(out.at.dtype), &[input], known, SmallVec::from_iter([out]))?;
     with_own(|own| append(own, call))
 }
 
@@ -95,13 +99,7 @@ fn check_broadcast(value: &Meta, target: &Layout) -> Result<()> {
 }
 
 /// The target becomes the result of `slice_assign(target, value)` on the tape.
-fn functional_update(
-    target: &mut Handle,
-    items: &[IndexItem],
-    value: Input,
-    meta: &Meta,
-    place: &Place,
-) -> Result<()> {
+fn functional_update(target: &mut Handle, items: &[IndexItem], value: Input, place: &Place) -> Result<()> {
     let edge_of = |input: &Input| match input {
         Input::Array(array) => array.node.clone(),
         Input::Scalar(_) => None,
@@ -111,13 +109,13 @@ fn functional_update(
     }
     let whole = place.layout == target.at.layout;
     let parents = SmallVec::from_iter([
-        Parent { edge: if whole { None } else { target.node.clone() }, meta: target.meta() },
-        Parent { edge: edge_of(&value), meta: meta.clone() },
+        Parent { edge: if whole { None } else { target.node.clone() }, form: Form::of_place(&target.at) },
+        Parent { edge: edge_of(&value), form: Form::of_input(&value) },
     ]);
     let (op, attrs) = (&shape::SLICE_ASSIGN, shape::basic(items));
-    let types = SmallVec::from_elem(target.dtype(), 2);
-    let outs = SmallVec::from_iter([target.meta()]);
-    let node = Node::new(Kind::Call { op, attrs }, parents, types, outs, SavedValues::default());
+    let outs = SmallVec::from_iter([Form::of_place(&target.at)]);
+    let known = Inference::new(SmallVec::from_elem(target.dtype(), 2), outs);
+    let node = Node::new(Kind::Call { op, attrs }, parents, known, SavedValues::default());
     let at = target.at.clone();
     target.set(Array { at, node: Some(Edge { node: Arc::new(node), out: 0 }) });
     Ok(())
@@ -130,11 +128,11 @@ pub fn update(op: &'static Op, attrs: Attrs, target: &mut Handle, rest: &[Input]
     let first = Array { node: target.node.clone(), ..own };
     let mut ins: SmallVec<[Input; 4]> = SmallVec::from_iter([Input::Array(&first)]);
     ins.extend_from_slice(rest);
-    let metas: SmallVec<[Meta; 4]> = ins.iter().map(meta_of).collect();
-    let inferred = op.infer(&attrs, &metas, modes::mode())?;
-    let call = new_call(op, attrs, &ins, inferred.ins, SmallVec::new())?;
-    let outs = SmallVec::from_iter([target.meta()]);
-    let node = (recorded && is_recorded(op, &ins, &outs)).then(|| record(&call, &ins, outs));
+    let found = inferred::infer(op, &attrs, &ins)?;
+    // On the tape the target is its result.
+    let known = Inference::new(found.types.clone(), SmallVec::from_iter([Form::of_place(&target.at)]));
+    let call = new_call(op, attrs, &ins, known, SmallVec::new())?;
+    let node = (recorded && is_recorded(op, &ins, &call.known.outs)).then(|| record(&call, &ins));
     with_own(|own| append(own, call))?;
     if let Some(node) = node {
         let at = target.at.clone();

@@ -1,36 +1,13 @@
 //! One use of an op in a segment: its operands, its results, and what `infer` found.
 
+use crate::inferred::Inference;
+use crate::place::Place;
 use crate::value::Value;
 use mxnp_core::attrs::Attrs;
 use mxnp_core::op::{Draw, Meta};
-use mxnp_core::{DType, Layout, Op, Scalar, Shape};
+use mxnp_core::{DType, Op, Scalar};
 use smallvec::SmallVec;
 use std::sync::Arc;
-
-/// A place in a value: what an array is without its gradient node.
-#[derive(Clone)]
-pub(crate) struct Place {
-    pub value: Arc<Value>,
-    pub layout: Layout,
-    pub dtype: DType,
-}
-
-impl Place {
-    pub fn meta(&self) -> Meta {
-        Meta::new(Shape::from_slice(&self.layout.shape), self.dtype)
-    }
-
-    /// Whether it is all of its value, in row-major order.
-    pub fn is_whole(&self) -> bool {
-        self.layout.offset == 0
-            && self.layout.is_contiguous()
-            && self.layout.size() * self.dtype.size() == self.value.bytes
-    }
-
-    pub fn is(&self, value: &Arc<Value>) -> bool {
-        Arc::ptr_eq(&self.value, value)
-    }
-}
 
 /// An operand.
 #[derive(Clone)]
@@ -85,14 +62,18 @@ pub(crate) struct Call {
     pub op: &'static Op,
     pub attrs: Attrs,
     pub ins: SmallVec<[In; 2]>,
-    /// The dtypes the op wants its inputs in.
-    pub types: SmallVec<[DType; 4]>,
+    pub known: Arc<Inference>,
     /// Visible outputs, hidden outputs, then the inputs the op updates.
     pub outs: SmallVec<[Out; 1]>,
     pub draw: Draw,
 }
 
 impl Call {
+    /// The dtypes the op wants its inputs in.
+    pub fn types(&self) -> &[DType] {
+        &self.known.types
+    }
+
     /// Every value it touches, with whether it writes it.
     pub fn touched(&self) -> impl Iterator<Item = (&Arc<Value>, bool)> {
         let reads = self.ins.iter().filter_map(In::place).map(|p| (&p.value, false));

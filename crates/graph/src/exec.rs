@@ -105,7 +105,7 @@ fn run_kernel(kernel: &Kernel, ctx: &Context) -> mxnp_core::Result<()> {
     };
     let point = Layout::contiguous(&[]);
     let mut scalars: SmallVec<[Element; 4]> = SmallVec::new();
-    for (input, &dtype) in call.ins.iter().zip(&call.types) {
+    for (input, &dtype) in call.ins.iter().zip(call.types()) {
         let mut bytes = Element([0; 16]);
         if let In::Scalar(scalar) = input {
             scalar.write(dtype, &mut bytes.0);
@@ -115,7 +115,7 @@ fn run_kernel(kernel: &Kernel, ctx: &Context) -> mxnp_core::Result<()> {
     let ins: SmallVec<[View; 4]> = call
         .ins
         .iter()
-        .zip(&call.types)
+        .zip(call.types())
         .zip(&scalars)
         .map(|((input, &dtype), bytes)| match input {
             // SAFETY: the task lists the value and an earlier task has computed it.

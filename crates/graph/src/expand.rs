@@ -1,9 +1,11 @@
 //! Before optimising: ops written with other ops become those ops, and the inputs of kernels are converted to
 //! the dtypes the kernels want.
 
-use crate::call::{Call, Calls, In, Out, Place, scalar_meta};
+use crate::call::{Call, Calls, In, Out, scalar_meta};
+use crate::inferred::{Form, Inference};
 use crate::invoke::fresh_out;
 use crate::modes;
+use crate::place::{LayoutRef, Place};
 use crate::value::Value;
 use mxnp_core::attrs::Attrs;
 use mxnp_core::op::{Draw, Meta, Op, Run};
@@ -37,13 +39,13 @@ fn expand_one(call: Box<Call>, out: &mut Calls) {
 
 /// Puts conversions in front of a kernel whose inputs have other dtypes.
 fn convert_inputs(mut call: Box<Call>, out: &mut Calls) {
-    for (input, &want) in call.ins.iter_mut().zip(&call.types) {
+    for (input, &want) in call.ins.iter_mut().zip(&call.known.types) {
         if let In::Place(place) = input
             && place.dtype != want
         {
-            let meta = Meta::new(place.layout.shape.clone(), want);
+            let form = Form::of(&Meta::new(place.layout.shape.clone(), want));
             let device = place.value.device;
-            let Ok(to) = fresh_out(call.op.name, &meta, device, 0) else { continue };
+            let Ok(to) = fresh_out(call.op.name, &form, device, 0) else { continue };
             let converted = to.at.clone();
             out.push(copy_call(In::Place(place.clone()), place.dtype, to));
             *input = In::Place(converted);
@@ -59,7 +61,7 @@ pub(crate) fn copy_call(from: In, dtype: DType, mut to: Out) -> Box<Call> {
         op: &cast::ASTYPE,
         attrs: Attrs::NONE,
         ins: smallvec![from],
-        types: smallvec![dtype],
+        known: Inference::new(smallvec![dtype], smallvec![Form::of_place(&to.at)]),
         outs: smallvec![to],
         draw: Draw::default(),
     })
@@ -86,7 +88,7 @@ fn body(call: &Call) -> mxnp_core::Result<Calls> {
     let ins: SmallVec<[Sym; 4]> = call
         .ins
         .iter()
-        .zip(&call.types)
+        .zip(call.types())
         .map(|(input, &dtype)| Sym::new(&collector, collector.input(input, dtype)))
         .collect();
     let results: SmallVec<[u32; 2]> =
@@ -163,29 +165,29 @@ impl Collector {
             })
             .collect();
         let metas: SmallVec<[Meta; 4]> = ins.iter().map(In::meta).collect();
-        let inferred = op.infer(&attrs, &metas, modes::mode())?;
+        let known = Inference::of(op.infer(&attrs, &metas, modes::mode())?);
         if let (Run::View(layout), In::Place(place)) = (op.run, &ins[0]) {
             if let Some(layout) = layout(&attrs, &place.layout) {
-                return Ok(vec![In::Place(Place { layout, ..place.clone() })]);
+                return Ok(vec![In::Place(Place { layout: layout.into(), ..place.clone() })]);
             }
-            let dense = self.fresh(op.name, &place.meta())?;
+            let dense = self.fresh(op.name, &Form::of(&place.meta()))?;
             let copied = dense.at.clone();
             self.calls.borrow_mut().push(copy_call(ins[0].clone(), place.dtype, dense));
             let layout = layout(&attrs, &copied.layout);
             let layout = layout.expect("a contiguous array has every view that infer allows");
-            return Ok(vec![In::Place(Place { layout, ..copied })]);
+            return Ok(vec![In::Place(Place { layout: layout.into(), ..copied })]);
         }
         let outs: SmallVec<[Out; 1]> =
-            inferred.outs.iter().map(|meta| self.fresh(op.name, meta)).collect::<mxnp_core::Result<_>>()?;
+            known.outs.iter().map(|form| self.fresh(op.name, form)).collect::<mxnp_core::Result<_>>()?;
         let visible = outs.len() - op.hidden;
         let results = outs[..visible].iter().map(|out| In::Place(out.at.clone())).collect();
-        let call = Call { op, attrs, ins, types: inferred.ins, outs, draw: Draw::default() };
+        let call = Call { op, attrs, ins, known, outs, draw: Draw::default() };
         self.calls.borrow_mut().push(Box::new(call));
         Ok(results)
     }
 
-    fn fresh(&self, op: &'static str, meta: &Meta) -> mxnp_core::Result<Out> {
-        fresh_out(op, meta, self.device, 0).map_err(|error| match error {
+    fn fresh(&self, op: &'static str, form: &Form) -> mxnp_core::Result<Out> {
+        fresh_out(op, form, self.device, 0).map_err(|error| match error {
             crate::Error::Op(error) => error,
             other => mxnp_core::Error::new(ErrorKind::Internal, op, other.to_string()),
         })
@@ -199,7 +201,7 @@ impl Rules for Collector {
             Err(error) => {
                 self.error.borrow_mut().get_or_insert(error);
                 let value = Arc::new(Value::pending(0, self.device, 0));
-                let layout = mxnp_core::Layout::contiguous(&[]);
+                let layout = LayoutRef::contiguous(&[]);
                 let place = Place { value, layout, dtype: DType::F32 };
                 smallvec![self.push(In::Place(place))]
             }

@@ -4,8 +4,9 @@
 //! gone through memory in another dtype is converted to it and back, and the reduction is the same driver. A
 //! value written in the pass is read only through the same layout at the same element; otherwise the run ends.
 
-use crate::call::{Call, In, Out, Place};
+use crate::call::{Call, In, Out};
 use crate::liveness::Liveness;
+use crate::place::{LayoutRef, Place};
 use crate::value::Value;
 use mxnp_core::kernel::pass::{Load, Pass, ReduceTail, Reg, Source, Step, Store};
 use mxnp_core::kernel::step;
@@ -13,7 +14,6 @@ use mxnp_core::op::Run;
 use mxnp_core::shape::{AxisList, Shape};
 use mxnp_core::{DType, Layout, Scalar};
 use smallvec::{SmallVec, smallvec};
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A pass keeps its tiles in L1 and its program short.
@@ -87,7 +87,7 @@ impl Fuser {
             Run::Elementwise(_) => self.add_elementwise(call),
             Run::Reduce { fold, axes } => {
                 let axes = axes(&call.attrs, self.shape.len());
-                let Some(fold) = fold(call.types[0], call.outs[0].computed) else { return false };
+                let Some(fold) = fold(call.types()[0], call.outs[0].computed) else { return false };
                 self.add_reduce(call, fold, axes)
             }
             _ => false,
@@ -100,12 +100,12 @@ impl Fuser {
             return false;
         }
         let ins: SmallVec<[Reg; 3]> =
-            call.ins.iter().zip(&call.types).map(|(input, &dtype)| self.operand(input, dtype)).collect();
+            call.ins.iter().zip(call.types()).map(|(input, &dtype)| self.operand(input, dtype)).collect();
         let result = if let (true, [only]) = (call.is_copy(), ins.as_slice()) {
             *only
         } else {
             let Run::Elementwise(step_of) = call.op.run else { return false };
-            match step_of(&call.types, out.computed) {
+            match step_of(call.types(), out.computed) {
                 Some(f) => self.step(f, ins, out.computed),
                 // `full` only spreads its operand.
                 None => ins[0],
@@ -125,8 +125,8 @@ impl Fuser {
             return false;
         }
         let out = &call.outs[0];
-        let reg = self.operand(&call.ins[0], call.types[0]);
-        let at = Place { layout: spread(&out.at.layout, &axes, &self.shape), ..out.at.clone() };
+        let reg = self.operand(&call.ins[0], call.types()[0]);
+        let at = Place { layout: spread(&out.at.layout, &axes, &self.shape).into(), ..out.at.clone() };
         let tail =
             ReduceTail { reg, fold, result: out.computed, axes, target: usize::MAX, dtype: out.at.dtype };
         self.reduce = Some((tail, at));
@@ -146,7 +146,7 @@ impl Fuser {
                 return true;
             }
             let Some(layout) = self.spread_over(place) else { return false };
-            made.all(|p| p.at.layout == *layout)
+            made.all(|p| p.at.layout == layout)
         })
     }
 
@@ -171,11 +171,11 @@ impl Fuser {
     }
 
     /// The place's layout over the iteration space.
-    fn spread_over<'a>(&self, place: &'a Place) -> Option<Cow<'a, Layout>> {
+    fn spread_over(&self, place: &Place) -> Option<LayoutRef> {
         if place.layout.shape == self.shape {
-            return Some(Cow::Borrowed(&place.layout));
+            return Some(place.layout.clone());
         }
-        place.layout.broadcast_to(&self.shape).map(Cow::Owned)
+        place.layout.broadcast_to(&self.shape).map(LayoutRef::new)
     }
 
     fn scalar(&mut self, scalar: Scalar, dtype: DType) -> Reg {
@@ -199,14 +199,13 @@ impl Fuser {
         let known = self.loads.iter().find(|load| match load.source {
             Source::Array(slot) => {
                 let at = &self.slots[slot];
-                at.is(&place.value) && at.dtype == place.dtype && at.layout == *layout
+                at.is(&place.value) && at.dtype == place.dtype && at.layout == layout
             }
             Source::Scalar(_) => false,
         });
         if let Some(load) = known {
             return load.reg;
         }
-        let layout = layout.into_owned();
         let reg = self.reg(place.dtype);
         self.slots.push(Place { layout, ..place.clone() });
         self.loads.push(Load { source: Source::Array(self.slots.len() - 1), dtype: place.dtype, reg });

@@ -1,16 +1,18 @@
 //! Appending a call: checks, results, the gradient node, and the hand-over to the segment.
 
-use crate::array::{Array, Handle, Input, bytes_of};
+use crate::array::{Array, Handle, Input};
 use crate::assign;
-use crate::call::{Call, In, Out, Place, scalar_meta};
+use crate::call::{Call, In, Out, scalar_meta};
 use crate::device::{self, Device, DeviceKind};
 use crate::error::{Error, Result};
+use crate::inferred::{self, Form, Inference};
 use crate::node::{Edge, Kind, Node, Parent, Saved, SavedValues};
+use crate::place::Place;
 use crate::registry::with_own;
 use crate::value::{SegmentId, Value};
 use crate::{modes, random, segment};
 use mxnp_core::attrs::Attrs;
-use mxnp_core::op::{Draw, Grad, Inferred, Meta, Op, Run};
+use mxnp_core::op::{Draw, Grad, Meta, Op, Run};
 use mxnp_core::ops::cast;
 use mxnp_core::promote::{Casting, can_cast};
 use mxnp_core::{DType, ErrorKind, Layout};
@@ -24,15 +26,15 @@ pub type Arrays = SmallVec<[Array; 1]>;
 /// Appends a call and gives its visible results, pending. Every argument error is raised here.
 pub fn invoke(op: &'static Op, attrs: Attrs, ins: &[Input]) -> Result<Arrays> {
     let device = device_of(op, ins)?;
-    let metas: SmallVec<[Meta; 4]> = ins.iter().map(meta_of).collect();
-    let inferred = op.infer(&attrs, &metas, modes::mode())?;
+    let known = inferred::infer(op, &attrs, ins)?;
     if let Run::View(layout) = op.run {
-        return view(op, attrs, ins, inferred, layout);
+        return view(op, attrs, ins, &known, layout);
     }
     with_own(|own| {
-        let outs = fresh_outs(op, &inferred.outs, device, own.id)?;
-        let call = new_call(op, attrs, ins, inferred.ins, outs)?;
-        let node = is_recorded(op, ins, &inferred.outs).then(|| record(&call, ins, inferred.outs));
+        let outs = known.outs.iter().map(|form| fresh_out(op.name, form, device, own.id));
+        let outs = outs.collect::<Result<_>>()?;
+        let call = new_call(op, attrs, ins, known, outs)?;
+        let node = is_recorded(op, ins, &call.known.outs).then(|| record(&call, ins));
         let visible = call.outs.len() - op.hidden - op.writes.len();
         let mut results: Arrays = call.outs[..visible].iter().map(|out| Array::new(out.at.clone())).collect();
         append(own, call)?;
@@ -44,14 +46,13 @@ pub fn invoke(op: &'static Op, attrs: Attrs, ins: &[Input]) -> Result<Arrays> {
 /// The same with the results written into existing arrays: `out=`, `a += b`. Conversions follow NumPy's
 /// same-kind rule. While recording, the targets take the call's node.
 pub fn invoke_into(op: &'static Op, attrs: Attrs, ins: &[Input], outs: &mut [&mut Handle]) -> Result<()> {
-    let metas: SmallVec<[Meta; 4]> = ins.iter().map(meta_of).collect();
-    let inferred = op.infer(&attrs, &metas, modes::mode())?;
-    let visible = inferred.outs.len() - op.hidden;
+    let known = inferred::infer(op, &attrs, ins)?;
+    let visible = known.outs.len() - op.hidden;
     if outs.len() != visible {
         return Err(Error::value(op.name, format!("takes {visible} output arrays, got {}", outs.len())));
     }
-    for (out, meta) in outs.iter().zip(&inferred.outs) {
-        check_target(op, out, meta)?;
+    for (out, form) in outs.iter().zip(&known.outs) {
+        check_target(op, out, form)?;
     }
     let is_direct = matches!(op.run, Run::Elementwise(_)) && !overlaps(ins, outs[0]);
     if !is_direct {
@@ -64,10 +65,9 @@ pub fn invoke_into(op: &'static Op, attrs: Attrs, ins: &[Input], outs: &mut [&mu
     device_of(op, &[ins, &[Input::Array(outs[0])]].concat())?;
     let target = &mut *outs[0];
     let recorded = assign::check_write(op.name, target, ins)?;
-    let at = Out { at: target.at.clone(), computed: inferred.outs[0].dtype, fresh: false };
-    let call = new_call(op, attrs, ins, inferred.ins, SmallVec::from_iter([at]))?;
-    let node =
-        recorded.then(|| is_recorded(op, ins, &inferred.outs).then(|| record(&call, ins, inferred.outs)));
+    let at = Out { at: target.at.clone(), computed: known.outs[0].dtype, fresh: false };
+    let call = new_call(op, attrs, ins, known, SmallVec::from_iter([at]))?;
+    let node = recorded.then(|| is_recorded(op, ins, &call.known.outs).then(|| record(&call, ins)));
     with_own(|own| append(own, call))?;
     if let Some(node) = node {
         let edge = node.map(|node| converted(node, target));
@@ -78,50 +78,49 @@ pub fn invoke_into(op: &'static Op, attrs: Attrs, ins: &[Input], outs: &mut [&mu
 
 /// The edge of a result that was broadcast and converted into `target`.
 fn converted(node: Node, target: &Array) -> Edge {
-    let result = node.outs[0].clone();
+    let mut form = node.known.outs[0].clone();
     let mut edge = Edge { node: Arc::new(node), out: 0 };
-    let mut meta = result;
-    if meta.dtype != target.dtype() {
-        let to = Meta::new(meta.shape.clone(), target.dtype());
-        edge = derived(&cast::ASTYPE, cast::astype(target.dtype()), edge, meta, to.clone());
-        meta = to;
+    if form.dtype != target.dtype() {
+        let to = Form { dtype: target.dtype(), ..form.clone() };
+        edge = derived(&cast::ASTYPE, cast::astype(target.dtype()), edge, form, to.clone());
+        form = to;
     }
-    if meta.shape.as_slice() != target.shape() {
+    if form.shape() != target.shape() {
         use mxnp_core::ops::shape;
-        edge = derived(&shape::BROADCAST_TO, shape::broadcast_to(target.shape()), edge, meta, target.meta());
+        let to = Form::of_place(&target.at);
+        edge = derived(&shape::BROADCAST_TO, shape::broadcast_to(target.shape()), edge, form, to);
     }
     edge
 }
 
 /// A node of a one-input op that saves nothing, on top of `edge`.
-pub(crate) fn derived(op: &'static Op, attrs: Attrs, edge: Edge, from: Meta, to: Meta) -> Edge {
-    let types = SmallVec::from_iter([from.dtype]);
-    let parents = SmallVec::from_iter([Parent { edge: Some(edge), meta: from }]);
-    let outs = SmallVec::from_iter([to]);
-    let node = Node::new(Kind::Call { op, attrs }, parents, types, outs, SavedValues::default());
+pub(crate) fn derived(op: &'static Op, attrs: Attrs, edge: Edge, from: Form, to: Form) -> Edge {
+    let known = Inference::new(SmallVec::from_iter([from.dtype]), SmallVec::from_iter([to]));
+    let parents = SmallVec::from_iter([Parent { edge: Some(edge), form: from }]);
+    let node = Node::new(Kind::Call { op, attrs }, parents, known, SavedValues::default());
     Edge { node: Arc::new(node), out: 0 }
 }
 
-fn check_target(op: &'static Op, out: &Array, meta: &Meta) -> Result<()> {
+fn check_target(op: &'static Op, out: &Array, form: &Form) -> Result<()> {
     // An elementwise result may be broadcast into its target; NumPy refuses that of a reduction or product.
     let fits = match op.run {
-        Run::Elementwise(_) => Layout::contiguous(&meta.shape).broadcast_to(out.shape()).is_some(),
-        _ => meta.shape.as_slice() == out.shape(),
+        Run::Elementwise(_) => form.layout.broadcast_to(out.shape()).is_some(),
+        _ => form.shape() == out.shape(),
     };
     if !fits {
         use mxnp_core::shape::display;
         let text = format!(
             "non-broadcastable output operand with shape {} doesn't match the broadcast shape {}",
             display(out.shape()),
-            display(&meta.shape)
+            display(form.shape())
         );
         return Err(Error::value(op.name, text));
     }
-    if !can_cast(meta.dtype, out.dtype(), Casting::SameKind) {
+    if !can_cast(form.dtype, out.dtype(), Casting::SameKind) {
         let text = format!(
             "Cannot cast ufunc '{}' output from dtype('{}') to dtype('{}') with casting rule 'same_kind'",
             op.name,
-            meta.dtype,
+            form.dtype,
             out.dtype()
         );
         return Err(Error::Op(mxnp_core::Error::type_(op.name, text)));
@@ -170,24 +169,15 @@ fn device_of(op: &'static Op, ins: &[Input]) -> Result<Device> {
     Ok(device)
 }
 
-fn fresh_outs(
-    op: &'static Op,
-    metas: &[Meta],
-    device: Device,
-    segment: SegmentId,
-) -> Result<SmallVec<[Out; 1]>> {
-    metas.iter().map(|meta| fresh_out(op.name, meta, device, segment)).collect()
-}
-
 /// A result with a value of its own; one that no memory can hold is refused at once.
-pub(crate) fn fresh_out(op: &'static str, meta: &Meta, device: Device, segment: SegmentId) -> Result<Out> {
-    let bytes = bytes_of(&meta.shape, meta.dtype);
+pub(crate) fn fresh_out(op: &'static str, form: &Form, device: Device, segment: SegmentId) -> Result<Out> {
+    let bytes = form.bytes();
     if bytes > 1 << 30 && bytes as u64 > mxnp_engine::memory_limit() {
         return Err(Error::memory(op, bytes));
     }
     let value = Arc::new(Value::pending(bytes, device, segment));
-    let at = Place { value, layout: Layout::contiguous(&meta.shape), dtype: meta.dtype };
-    Ok(Out { at, computed: meta.dtype, fresh: true })
+    let at = Place { value, layout: form.layout.clone(), dtype: form.dtype };
+    Ok(Out { at, computed: form.dtype, fresh: true })
 }
 
 /// Puts a call together; the inputs that the op updates become outputs as well.
@@ -195,7 +185,7 @@ pub(crate) fn new_call(
     op: &'static Op,
     attrs: Attrs,
     ins: &[Input],
-    types: SmallVec<[DType; 4]>,
+    known: Arc<Inference>,
     mut outs: SmallVec<[Out; 1]>,
 ) -> Result<Box<Call>> {
     for &i in op.writes {
@@ -208,7 +198,7 @@ pub(crate) fn new_call(
         }
     }
     let draw = if op.random { random::next_draw() } else { Draw::default() };
-    Ok(Box::new(Call { op, attrs, ins: ins.iter().map(in_of).collect(), types, outs, draw }))
+    Ok(Box::new(Call { op, attrs, ins: ins.iter().map(in_of).collect(), known, outs, draw }))
 }
 
 /// Hands a call to the segment; one on memory that foreign code sees is finished before this returns, and in
@@ -232,11 +222,11 @@ pub(crate) fn append(own: &segment::Segment, call: Box<Call>) -> Result<()> {
 }
 
 /// Whether the tape gets a node for this call. Truth values are locally constant: no gradient flows back.
-pub(crate) fn is_recorded(op: &'static Op, ins: &[Input], outs: &[Meta]) -> bool {
+pub(crate) fn is_recorded(op: &'static Op, ins: &[Input], outs: &[Form]) -> bool {
     modes::is_recording()
         && !matches!(op.grad, Grad::Zero)
         && ins.iter().any(has_node)
-        && outs.iter().any(|meta| meta.dtype != DType::Bool)
+        && outs.iter().any(|form| form.dtype != DType::Bool)
 }
 
 pub(crate) fn has_node(input: &Input) -> bool {
@@ -244,7 +234,7 @@ pub(crate) fn has_node(input: &Input) -> bool {
 }
 
 /// The node of a call that is about to be appended: the versions are those it will read.
-pub(crate) fn record(call: &Call, ins: &[Input], outs: SmallVec<[Meta; 2]>) -> Node {
+pub(crate) fn record(call: &Call, ins: &[Input]) -> Node {
     let parents = ins
         .iter()
         .map(|input| Parent {
@@ -252,7 +242,7 @@ pub(crate) fn record(call: &Call, ins: &[Input], outs: SmallVec<[Meta; 2]>) -> N
                 Input::Array(array) => array.node.clone(),
                 Input::Scalar(_) => None,
             },
-            meta: meta_of(input),
+            form: Form::of_input(input),
         })
         .collect();
     let keep = |at: &Place| Saved::Place { at: at.clone(), version: at.value.version() };
@@ -274,10 +264,10 @@ pub(crate) fn record(call: &Call, ins: &[Input], outs: SmallVec<[Meta; 2]>) -> N
     };
     let saved = SavedValues {
         ins: call.ins.iter().enumerate().map(saved_in).collect(),
-        outs: call.outs.iter().take(outs.len()).enumerate().map(saved_out).collect(),
+        outs: call.outs.iter().take(call.known.outs.len()).enumerate().map(saved_out).collect(),
         rule: None,
     };
-    Node::new(Kind::Call { op: call.op, attrs: call.attrs.clone() }, parents, call.types.clone(), outs, saved)
+    Node::new(Kind::Call { op: call.op, attrs: call.attrs.clone() }, parents, call.known.clone(), saved)
 }
 
 /// Gives the visible results their places on the tape.
@@ -296,25 +286,24 @@ fn view(
     op: &'static Op,
     attrs: Attrs,
     ins: &[Input],
-    inferred: Inferred,
+    known: &Inference,
     layout: ViewLayout,
 ) -> Result<Arrays> {
     let Input::Array(x) = ins[0] else {
         return Err(Error::Op(mxnp_core::Error::type_(op.name, "takes an array, got a scalar")));
     };
     let at = match layout(&attrs, &x.at.layout) {
-        Some(layout) => Place { layout, ..x.at.clone() },
+        Some(layout) => Place { layout: layout.into(), ..x.at.clone() },
         None => {
             let copy = invoke(&cast::ASTYPE, cast::astype(x.dtype()), &[Input::Array(&x.detach())])?;
             let dense = layout(&attrs, &copy[0].at.layout);
             let dense = dense.expect("a contiguous array has every view that infer allows");
-            Place { layout: dense, ..copy[0].at.clone() }
+            Place { layout: dense.into(), ..copy[0].at.clone() }
         }
     };
     let edge = match &x.node {
-        Some(edge) if is_recorded(op, ins, &inferred.outs) => {
-            let meta = inferred.outs[0].clone();
-            Some(derived(op, attrs, edge.clone(), x.meta(), meta))
+        Some(edge) if is_recorded(op, ins, &known.outs) => {
+            Some(derived(op, attrs, edge.clone(), Form::of_place(&x.at), known.outs[0].clone()))
         }
         _ => None,
     };

@@ -2,12 +2,13 @@
 //! Calls own their inputs' nodes, outputs own their call: dropping the outputs frees the tape, iteratively.
 
 use crate::array::Array;
-use crate::call::Place;
 use crate::error::Result;
+use crate::inferred::{Form, Inference};
+use crate::place::Place;
 use crate::sync::Mutex;
+use mxnp_core::Scalar;
 use mxnp_core::attrs::Attrs;
-use mxnp_core::op::{Meta, Op};
-use mxnp_core::{DType, Scalar};
+use mxnp_core::op::Op;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -55,7 +56,7 @@ pub(crate) enum Kind {
 /// An input of a recorded call.
 pub(crate) struct Parent {
     pub edge: Option<Edge>,
-    pub meta: Meta,
+    pub form: Form,
 }
 
 /// A value that the rule reads, as it was when the call was appended.
@@ -79,10 +80,8 @@ pub(crate) struct Node {
     pub level: u64,
     pub kind: Kind,
     pub parents: SmallVec<[Parent; 3]>,
-    /// The dtypes the op computed in.
-    pub types: SmallVec<[DType; 4]>,
-    /// Outputs, hidden ones last.
-    pub outs: SmallVec<[Meta; 2]>,
+    /// The dtypes the op computed in, and its outputs, hidden ones last.
+    pub known: Arc<Inference>,
     /// Taken by the first backward that does not retain the graph.
     pub saved: Mutex<Option<SavedValues>>,
     pub slots: Mutex<SmallVec<[Option<Slot>; 1]>>,
@@ -92,8 +91,7 @@ impl Node {
     pub fn new(
         kind: Kind,
         parents: SmallVec<[Parent; 3]>,
-        types: SmallVec<[DType; 4]>,
-        outs: SmallVec<[Meta; 2]>,
+        known: Arc<Inference>,
         saved: SavedValues,
     ) -> Node {
         let level = parents.iter().filter_map(|p| p.edge.as_ref()).map(|e| e.node.level + 1).max();
@@ -101,17 +99,16 @@ impl Node {
             level: level.unwrap_or(0),
             kind,
             parents,
-            types,
-            outs,
+            known,
             saved: Mutex::new(Some(saved)),
             slots: Mutex::default(),
         }
     }
 
     /// The start of a tape.
-    pub fn leaf(meta: Meta) -> Node {
-        let outs = SmallVec::from_iter([meta]);
-        Node::new(Kind::Leaf, SmallVec::new(), SmallVec::new(), outs, SavedValues::default())
+    pub fn leaf(form: Form) -> Node {
+        let known = Inference::new(SmallVec::new(), SmallVec::from_iter([form]));
+        Node::new(Kind::Leaf, SmallVec::new(), known, SavedValues::default())
     }
 
     pub fn is_leaf(&self) -> bool {

@@ -1,15 +1,15 @@
 //! Gradient rules run eagerly: each call of a formula is appended to the segment like the program's own.
 
 use crate::array::{Array, Input};
-use crate::call::Place;
 use crate::device::Device;
 use crate::error::Error;
 use crate::invoke::{Arrays, invoke};
+use crate::place::{LayoutRef, Place};
 use crate::value::Value;
+use mxnp_core::DType;
 use mxnp_core::attrs::Attrs;
 use mxnp_core::op::{Meta, Op};
 use mxnp_core::rules::{Operand, Rules};
-use mxnp_core::{DType, Layout};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl Rules for Eager {
         }
         // The formula goes on with a stand-in until it returns.
         let value = Arc::new(Value::pending(0, Device::CPU, 0));
-        let at = Place { value, layout: Layout::contiguous(&[]), dtype: DType::F32 };
+        let at = Place { value, layout: LayoutRef::contiguous(&[]), dtype: DType::F32 };
         SmallVec::from_elem(self.put(Array::new(at)), 2)
     }
 

@@ -5,6 +5,7 @@ use crate::array::{Array, Handle, Input};
 use crate::assign;
 use crate::device::{self, Device};
 use crate::error::{Error, Result};
+use crate::inferred::{Form, Inference};
 use crate::invoke::invoke;
 use crate::liveness::AddressMap;
 use crate::modes;
@@ -50,7 +51,7 @@ pub fn attach_grad(a: &mut Handle, grad: Option<Array>, req: GradReq) -> Result<
         }
         (Some(edge), _) => edge.clone(),
         (None, Some(_)) => {
-            let edge = Edge { node: Arc::new(Node::leaf(a.meta())), out: 0 };
+            let edge = Edge { node: Arc::new(Node::leaf(Form::of_place(&a.at))), out: 0 };
             let at = a.at.clone();
             a.set(Array { at, node: Some(edge.clone()) });
             edge
@@ -99,11 +100,11 @@ pub fn set_fresh_grad(a: &Array, fresh: bool) {
 
 /// Records a call with a rule of the user's: `outs` get its node.
 pub fn record_custom(ins: &[&Array], outs: &mut [&mut Handle], rule: Arc<dyn Custom>) {
-    let parent = |a: &&Array| Parent { edge: a.node.clone(), meta: a.meta() };
-    let metas = outs.iter().map(|out| out.meta()).collect();
+    let parent = |a: &&Array| Parent { edge: a.node.clone(), form: Form::of_place(&a.at) };
+    let forms = outs.iter().map(|out| Form::of_place(&out.at)).collect();
     let parents = ins.iter().map(parent).collect();
     let saved = SavedValues { rule: Some(rule), ..SavedValues::default() };
-    let node = Node::new(Kind::Custom, parents, SmallVec::new(), metas, saved);
+    let node = Node::new(Kind::Custom, parents, Inference::new(SmallVec::new(), forms), saved);
     let node = Arc::new(node);
     for (i, out) in outs.iter_mut().enumerate() {
         let at = out.at.clone();
@@ -269,7 +270,7 @@ impl Walk {
         let order = self.order;
         let entry = self.grads.entry(key).or_insert_with(|| {
             self.queue.push(Visit { level: edge.node.level, order, node: edge.node.clone() });
-            SmallVec::from_elem(None, edge.node.outs.len())
+            SmallVec::from_elem(None, edge.node.known.outs.len())
         });
         self.order += 1;
         let sum = match entry[edge.out].take() {
@@ -366,18 +367,18 @@ fn apply(node: &Arc<Node>, saved: &SavedValues, heads: Grads) -> Result<Grads> {
     let rules = Eager::default();
     let mut ins = SmallVec::new();
     for (i, parent) in node.parents.iter().enumerate() {
-        let dtype = node.types.get(i).copied().unwrap_or(parent.meta.dtype);
+        let dtype = node.known.types.get(i).copied().unwrap_or(parent.form.dtype);
         let value = restore(op.name, saved.ins.get(i), parent.edge.clone(), dtype, &rules)?;
         let value = value.map(|handle| Sym::new(&rules, handle).cast(dtype));
-        ins.push((Meta::new(parent.meta.shape.clone(), dtype), value));
+        ins.push((Meta { dtype, ..parent.form.meta() }, value));
     }
     let mut outs = SmallVec::new();
-    for (i, meta) in node.outs.iter().enumerate() {
+    for (i, form) in node.known.outs.iter().enumerate() {
         let own = Edge { node: node.clone(), out: i };
-        let value = restore(op.name, saved.outs.get(i), Some(own), meta.dtype, &rules)?;
-        outs.push((meta.clone(), value.map(|handle| Sym::new(&rules, handle))));
+        let value = restore(op.name, saved.outs.get(i), Some(own), form.dtype, &rules)?;
+        outs.push((form.meta(), value.map(|handle| Sym::new(&rules, handle))));
     }
-    let visible = node.outs.len() - op.hidden;
+    let visible = node.known.outs.len() - op.hidden;
     let heads =
         heads.into_iter().take(visible.max(1)).map(|g| g.map(|g| Sym::new(&rules, rules.put(g)))).collect();
     let needs = node.parents.iter().enumerate().map(|(i, p)| (p.edge.is_some() as u32) << i).sum();
@@ -391,8 +392,8 @@ fn apply(node: &Arc<Node>, saved: &SavedValues, heads: Grads) -> Result<Grads> {
     })?;
     for (parent, g) in node.parents.iter().zip(found) {
         grads.push(g.map(|g| {
-            let g = if spread { g.sum_to(&parent.meta.shape) } else { g };
-            rules.get(g.cast(parent.meta.dtype).handle())
+            let g = if spread { g.sum_to(parent.form.shape()) } else { g };
+            rules.get(g.cast(parent.form.dtype).handle())
         }));
         rules.check()?;
     }

@@ -1,0 +1,144 @@
+//! Where an array lies: a value, a layout and a dtype. Layouts are shared, and those of new arrays remembered, so
+//! that a place is three words to copy and two layouts that are the same one compare at once.
+
+use crate::value::Value;
+use mxnp_core::op::Meta;
+use mxnp_core::shape::Shape;
+use mxnp_core::{DType, Layout};
+use std::cell::RefCell;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// A layout that many arrays share.
+#[derive(Clone)]
+pub(crate) struct LayoutRef(Arc<Shared>);
+
+struct Shared {
+    layout: Layout,
+    hash: u64,
+    size: usize,
+    contiguous: bool,
+}
+
+impl LayoutRef {
+    pub fn new(layout: Layout) -> LayoutRef {
+        let hash = hash_of(layout.shape.iter().copied(), layout.strides.iter().map(|&s| s as usize))
+            .rotate_left(5)
+            .wrapping_add(layout.offset as u64);
+        let (size, contiguous) = (layout.size(), layout.is_contiguous());
+        LayoutRef(Arc::new(Shared { layout, hash, size, contiguous }))
+    }
+
+    /// The C-contiguous layout of `shape` from offset 0.
+    pub fn contiguous(shape: &[usize]) -> LayoutRef {
+        let at = hash_of(shape.iter().copied(), std::iter::empty()) as usize % REMEMBERED;
+        let remembered = CONTIGUOUS.try_with(|table| {
+            let entry = &mut table.borrow_mut()[at];
+            match entry {
+                Some(known) if known.shape.as_slice() == shape => known.clone(),
+                _ => entry.insert(LayoutRef::new(Layout::contiguous(shape))).clone(),
+            }
+        });
+        // While a thread is torn down nothing is remembered.
+        remembered.unwrap_or_else(|_| LayoutRef::new(Layout::contiguous(shape)))
+    }
+
+    /// The same for equal layouts.
+    pub fn hash(&self) -> u64 {
+        self.0.hash
+    }
+
+    /// The number of elements.
+    pub fn size(&self) -> usize {
+        self.0.size
+    }
+
+    /// As [`Layout::is_contiguous`], found once.
+    pub fn is_contiguous(&self) -> bool {
+        self.0.contiguous
+    }
+}
+
+impl Deref for LayoutRef {
+    type Target = Layout;
+    fn deref(&self) -> &Layout {
+        &self.0.layout
+    }
+}
+
+impl PartialEq for LayoutRef {
+    fn eq(&self, other: &LayoutRef) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || (self.0.hash == other.0.hash && self.0.layout == other.0.layout)
+    }
+}
+
+impl From<Layout> for LayoutRef {
+    fn from(layout: Layout) -> LayoutRef {
+        LayoutRef::new(layout)
+    }
+}
+
+/// How many contiguous layouts a thread remembers.
+const REMEMBERED: usize = 64;
+
+thread_local! {
+    static CONTIGUOUS: RefCell<[Option<LayoutRef>; REMEMBERED]> = const { RefCell::new([const { None }; REMEMBERED]) };
+}
+
+/// Mixes numbers into a hash; multiplication by 2^64 over the golden ratio spreads them (Knuth, TAOCP 3, 6.4).
+pub(crate) fn mix(hash: u64, n: u64) -> u64 {
+    (hash.rotate_left(5) ^ n).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+fn hash_of(shape: impl Iterator<Item = usize>, strides: impl Iterator<Item = usize>) -> u64 {
+    let hash = shape.chain(strides).fold(1, |hash, n| mix(hash, n as u64));
+    hash ^ hash >> 32
+}
+
+/// A place in a value: what an array is without its gradient node.
+#[derive(Clone)]
+pub(crate) struct Place {
+    pub value: Arc<Value>,
+    pub layout: LayoutRef,
+    pub dtype: DType,
+}
+
+impl Place {
+    pub fn meta(&self) -> Meta {
+        Meta::new(Shape::from_slice(&self.layout.shape), self.dtype)
+    }
+
+    /// Whether it is all of its value, in row-major order.
+    pub fn is_whole(&self) -> bool {
+        self.layout.offset == 0
+            && self.layout.is_contiguous()
+            && self.layout.size() * self.dtype.size() == self.value.bytes
+    }
+
+    pub fn is(&self, value: &Arc<Value>) -> bool {
+        Arc::ptr_eq(&self.value, value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_layouts_are_equal_and_hash_alike() {
+        let (a, b) = (LayoutRef::contiguous(&[2, 3]), LayoutRef::new(Layout::contiguous(&[2, 3])));
+        assert!(a == b && a.hash() == b.hash());
+        assert!(Arc::ptr_eq(&a.0, &LayoutRef::contiguous(&[2, 3]).0), "remembered");
+        let transposed = LayoutRef::new(a.transpose(&[1, 0]));
+        assert!(a != transposed && a != LayoutRef::contiguous(&[3, 2]) && a != LayoutRef::contiguous(&[6]));
+        let shifted = LayoutRef::new(Layout { offset: 1, ..Layout::contiguous(&[2, 3]) });
+        assert!(a != shifted && a.hash() != shifted.hash());
+    }
+
+    #[test]
+    fn more_shapes_than_are_remembered() {
+        for n in 0..1000 {
+            assert_eq!(LayoutRef::contiguous(&[n, 2]).shape.as_slice(), [n, 2]);
+        }
+    }
+}
