@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import _core, autograd, base, context, device, engine, error, np, npx, random, runtime, util
+from . import _core, autograd, base, context, device, engine, error, libinfo, np, npx, random, runtime, util
 from . import _printing as _printing
 from ._core import Device, num_threads, set_num_threads
 from ._missing import refuse as _refuse
@@ -29,7 +29,8 @@ from .util import (
     use_np_shape,
 )
 
-__version__: str = getattr(_core, "__version__", "0.1.0")
+# Assigned to by `compat.install_as_mxnet`; `libinfo.__version__` stays mxnp's own.
+__version__: str = libinfo.__version__
 
 # Another name: the module it stands for.
 _MODULES = {

@@ -37,7 +37,13 @@ def test_names_that_nobody_knows():
 
 
 @pytest.mark.parametrize(
-    ("method", "arguments"), [("export", ("net",)), ("optimize_for", (None,)), ("infer_type", (None,))]
+    ("method", "arguments"),
+    [
+        ("export", ("net",)),
+        ("optimize_for", (None,)),
+        ("infer_type", (None,)),
+        ("register_op_hook", (print, True)),
+    ],
 )
 def test_methods_that_need_graphs(method, arguments):
     with pytest.raises(MXNetError, match=rf"Dense\.{method} has not arrived in mxnp yet\nhint: ") as caught:

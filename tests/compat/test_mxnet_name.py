@@ -1,6 +1,7 @@
 """`import mxnet` after install_as_mxnet: mxnp's own modules, unharmed, and clear words about what is missing."""
 
 import importlib
+import importlib.metadata
 import importlib.util
 import subprocess
 import sys
@@ -48,6 +49,21 @@ def test_modules_keep_their_own_names():
     assert ours.__name__ == "mxnp.gluon.data.sampler"
     assert mxnp.__spec__.name == "mxnp"
     assert importlib.util.find_spec("mxnet.gluon.data.sampler") is not None
+
+
+def test_programs_that_ask_for_a_version_are_served():
+    import mxnet as mx
+
+    assert [int(part) for part in mx.__version__.split(".")] == [2, 0, 0]
+    assert importlib.metadata.version("mxnet") == mx.__version__
+    assert mx.libinfo.__version__ == mxnp.libinfo.__version__ != mx.__version__
+    compat.uninstall()
+    assert mxnp.__version__ == mxnp.libinfo.__version__
+    with pytest.raises(importlib.metadata.PackageNotFoundError):
+        importlib.metadata.version("mxnet")
+    compat.install_as_mxnet()
+    compat.install_as_mxnet()
+    assert mxnp.__version__ == "2.0.0"
 
 
 def test_alias_that_is_only_an_attribute(monkeypatch):

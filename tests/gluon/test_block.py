@@ -339,10 +339,6 @@ def test_a_hook_may_detach_itself_and_cannot_replace_the_output():
         net.register_forward_hook(3)
 
 
-def test_op_hooks_are_accepted():
-    Net().register_op_hook(print, monitor_all=True)
-
-
 def test_summary_counts_parameters(capsys):
     net = nn.HybridSequential()
     net.add(nn.Dense(3, activation="relu"), nn.BatchNorm(), nn.Dense(2, in_units=3))

@@ -5,10 +5,14 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.metadata
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
+
+from mxnp import libinfo
 
 from .missing import NotArrivedError, missing_module
 
@@ -32,7 +36,23 @@ class _Loader(importlib.abc.Loader):
         module.__spec__ = self._own_spec
 
 
+class _Distribution(importlib.metadata.Distribution):
+    """What `importlib.metadata` finds as the installed package mxnet: a name and a version, no files."""
+
+    def read_text(self, filename: str) -> str | None:
+        if filename != "METADATA":
+            return None
+        return f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {libinfo.MXNET_VERSION}\n"
+
+    def locate_file(self, path: Any) -> Path:
+        return Path(__file__).parents[2] / path
+
+
 class _Finder(importlib.abc.MetaPathFinder):
+    def find_distributions(self, context: Any = None) -> Iterable[_Distribution]:
+        wanted = getattr(context, "name", None)
+        return [_Distribution()] if wanted == NAME else []
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
@@ -72,12 +92,13 @@ def install_as_mxnet() -> None:
     """Make `import mxnet`, and every path below it, mean mxnp from now on, also where MXNet is installed.
 
     The modules are the same objects: `mxnet.np is mxnp.np`. What mxnp lacks imports, and raises NotArrivedError when
-    used. Raises RuntimeError when MXNet itself has been imported already.
+    used. `__version__` becomes that of the MXNet that mxnp stands for, and the package mxnet counts as installed;
+    `libinfo.__version__` stays mxnp's own. Raises RuntimeError when MXNet itself has been imported already.
 
     >>> install_as_mxnet()
     >>> import mxnet
-    >>> mxnet.__name__
-    'mxnp'
+    >>> mxnet.__name__, mxnet.__version__
+    ('mxnp', '2.0.0')
     >>> uninstall()
     """
     present = sys.modules.get(NAME)
@@ -87,11 +108,18 @@ def install_as_mxnet() -> None:
         )
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
+        _set_version(libinfo.MXNET_VERSION)
+
+
+def _set_version(version: str) -> None:
+    owner: Any = sys.modules[TARGET]
+    owner.__version__ = version
 
 
 def uninstall() -> None:
     """Undo install_as_mxnet; modules that were imported under MXNet's names stay valid where they are held."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
+        _set_version(libinfo.__version__)
         for name in [name for name in sys.modules if name == NAME or name.startswith(NAME + ".")]:
             del sys.modules[name]

@@ -21,7 +21,7 @@ gluon.data.vision.transforms gluon.loss gluon.metric gluon.model_zoo gluon.model
 gluon.model_zoo.vision gluon.nn gluon.nn.activations gluon.nn.basic_layers gluon.nn.conv_layers
 gluon.parameter gluon.probability gluon.probability.distributions gluon.rnn gluon.rnn.rnn_cell
 gluon.rnn.rnn_layer gluon.trainer gluon.utils image image.detection image.image img init initializer io io.io
-io.utils kv kvstore libinfo library log lr_scheduler metric misc mod model module module.base_module
+io.utils kv kvstore library log lr_scheduler metric misc mod model module module.base_module
 module.bucketing_module module.module mon monitor name nd ndarray ndarray.contrib ndarray.image ndarray.linalg
 ndarray.ndarray ndarray.random ndarray.sparse ndarray.utils notebook np np.fft np.linalg np.random npx
 npx.image npx.random numpy numpy.linalg numpy.multiarray numpy.random numpy_extension onnx operator optimizer

@@ -373,9 +373,11 @@ class Block:
         return _attach(self._forward_hooks, hook)
 
     def register_op_hook(self, callback: Callable[..., None], monitor_all: bool = False) -> None:
-        """Accept a callback for the operators of compiled graphs, here and in all children. Eager runs have none."""
-        for _, block in self._children.blocks():
-            block.register_op_hook(callback, monitor_all)
+        """Call `callback(node_name, operator_name, array)` for each operator's outputs. Has not arrived: raises."""
+        raise MXNetNotImplementedError(
+            f"{type(self).__name__}.register_op_hook has not arrived in mxnp yet\n"
+            "hint: net.apply(lambda block: block.register_forward_hook(hook)) sees what every block takes and gives"
+        )
 
     def apply(self, fn: Callable[[Block], Any]) -> Self:
         """Call `fn` on every child, depth first, then on the block itself."""
