@@ -452,6 +452,25 @@ class Ufunc:
         order: str = "K",
         subok: bool = True,
     ) -> Any: ...
+    # Attached by `mxnp.np` at import.
+    def reduce(
+        self,
+        array: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: ndarray | None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = True,
+    ) -> ndarray: ...
+    def accumulate(
+        self, array: Any, axis: int = 0, dtype: Any = None, out: ndarray | None = None
+    ) -> ndarray: ...
+    def outer(self, A: Any, B: Any, **kwargs: Any) -> ndarray: ...
+    def at(self, a: Any, indices: Any, b: Any = None) -> None: ...
+    def reduceat(
+        self, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: ndarray | None = None
+    ) -> ndarray: ...
 
 @final
 class Op:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _ops
 from .._core import Device, ndarray
-from .._ops import arith, exp_log, index, linalg, nn_act, rounding, shape, trig
+from .._ops import arith, exp_log, index, linalg, nn_act, rounding, shape, trig, ufunc_methods
 from .._ops._table import normalize_axis
 from ..error import MXNetTypeError, MXNetValueError
 
@@ -183,3 +183,4 @@ def _attach() -> None:
 
 
 _attach()
+ufunc_methods.attach()
