@@ -45,7 +45,7 @@ _MODULES = {
     "optimizer": "optimizer",
     "test_utils": "test_utils",
 }
-_absent = _refuse(__name__)
+_absent = _refuse(__name__, "AttrScope")
 rnd = random
 numpy = np
 numpy_extension = npx

@@ -11,20 +11,36 @@ use std::sync::Arc;
 
 /// An operand.
 #[derive(Clone)]
-pub(crate) enum In {
-    Place(Place),
-    Scalar(Scalar),
+pub(crate) enum In<V = Arc<Value>> {
+    Place(Place<V>),
+    Scalar(Number),
+}
+
+/// A scalar operand. One that the program gave has a slot in a plan, which serves calls with other scalars too; a
+/// constant of an op's body has none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Number {
+    pub value: Scalar,
+    pub slot: Option<u32>,
+}
+
+impl From<Scalar> for Number {
+    fn from(value: Scalar) -> Number {
+        Number { value, slot: None }
+    }
 }
 
 impl In {
     pub fn meta(&self) -> Meta {
         match self {
             In::Place(place) => place.meta(),
-            In::Scalar(scalar) => scalar_meta(*scalar),
+            In::Scalar(number) => scalar_meta(number.value),
         }
     }
+}
 
-    pub fn place(&self) -> Option<&Place> {
+impl<V> In<V> {
+    pub fn place(&self) -> Option<&Place<V>> {
         match self {
             In::Place(place) => Some(place),
             In::Scalar(_) => None,
@@ -45,8 +61,8 @@ pub(crate) fn scalar_meta(scalar: Scalar) -> Meta {
 
 /// A result.
 #[derive(Clone)]
-pub(crate) struct Out {
-    pub at: Place,
+pub(crate) struct Out<V = Arc<Value>> {
+    pub at: Place<V>,
     /// The dtype the op computes; converted to the place's on the way.
     pub computed: DType,
     /// The value is this call's own: C-contiguous, uninitialised until it runs.
@@ -56,38 +72,65 @@ pub(crate) struct Out {
 /// A list of calls. A call is large and the list is rewritten by every step of the optimiser, so it holds boxes.
 pub(crate) type Calls = Vec<Box<Call>>;
 
-/// One call.
+/// One call. In a plan its values are numbers.
 #[derive(Clone)]
-pub(crate) struct Call {
+pub(crate) struct Call<V = Arc<Value>> {
     pub op: &'static Op,
     pub attrs: Attrs,
-    pub ins: SmallVec<[In; 2]>,
+    pub ins: SmallVec<[In<V>; 2]>,
     pub known: Arc<Inference>,
     /// Visible outputs, hidden outputs, then the inputs the op updates.
-    pub outs: SmallVec<[Out; 1]>,
+    pub outs: SmallVec<[Out<V>; 1]>,
     pub draw: Draw,
+    /// Its number in the list that is being planned.
+    pub number: u32,
 }
 
-impl Call {
+impl<V> Call<V> {
     /// The dtypes the op wants its inputs in.
     pub fn types(&self) -> &[DType] {
         &self.known.types
     }
 
+    /// The places it reads, then those it writes.
+    pub fn places(&self) -> impl Iterator<Item = &Place<V>> {
+        self.ins.iter().filter_map(In::place).chain(self.outs.iter().map(|out| &out.at))
+    }
+
     /// Every value it touches, with whether it writes it.
-    pub fn touched(&self) -> impl Iterator<Item = (&Arc<Value>, bool)> {
+    pub fn touched(&self) -> impl Iterator<Item = (&V, bool)> {
         let reads = self.ins.iter().filter_map(In::place).map(|p| (&p.value, false));
         reads.chain(self.outs.iter().map(|o| (&o.at.value, true)))
     }
 
     /// How many elements it touches at most: a rough measure of its work.
     pub fn elements(&self) -> usize {
-        let ins = self.ins.iter().filter_map(In::place).map(|p| p.layout.size());
-        ins.chain(self.outs.iter().map(|o| o.at.layout.size())).max().unwrap_or(1)
+        self.places().map(|place| place.layout.size()).max().unwrap_or(1)
     }
 
     /// Whether it only copies its input into its output, perhaps converting.
     pub fn is_copy(&self) -> bool {
         std::ptr::eq(self.op, &mxnp_core::ops::cast::ASTYPE)
+    }
+
+    /// The same call on what `value` and `number` give for its values and scalars.
+    pub fn map<W>(&self, mut value: impl FnMut(&V) -> W, number: impl Fn(Number) -> Number) -> Call<W> {
+        let input = |input: &In<V>, value: &mut dyn FnMut(&V) -> W| match input {
+            In::Place(place) => In::Place(place.map(value)),
+            In::Scalar(scalar) => In::Scalar(number(*scalar)),
+        };
+        Call {
+            op: self.op,
+            attrs: self.attrs.clone(),
+            ins: self.ins.iter().map(|i| input(i, &mut value)).collect(),
+            known: self.known.clone(),
+            outs: self
+                .outs
+                .iter()
+                .map(|out| Out { at: out.at.map(&mut value), computed: out.computed, fresh: out.fresh })
+                .collect(),
+            draw: self.draw,
+            number: self.number,
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! Running what the optimiser made: one task per pass or kernel, and reads by the program itself.
 
 use crate::array::view_of;
-use crate::call::{Call, In};
+use crate::call::In;
 use crate::error::{Error, Result};
-use crate::fuse::PassUnit;
+use crate::plan::{BoundPass, Kernel};
 use crate::segment;
 use crate::value::Value;
 use mxnp_core::kernel::pass::{self, Slot};
@@ -14,77 +14,52 @@ use mxnp_engine::{Context, Hint, Task, TaskError, Tracked, Var, VarRef, engine};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// One piece of work.
-pub(crate) enum Unit {
-    Pass(Box<PassUnit>),
-    Kernel(Kernel),
-}
-
-impl Unit {
-    /// The values it reads and writes.
-    pub fn values(&self) -> Box<dyn Iterator<Item = &Arc<Value>> + '_> {
-        match self {
-            Unit::Pass(unit) => Box::new(unit.slots.iter().map(|place| &place.value)),
-            Unit::Kernel(kernel) => Box::new(kernel.call.touched().map(|(value, _)| value)),
-        }
-    }
-}
-
-/// A call that runs over views, with which of its outputs somebody wants.
-pub(crate) struct Kernel {
-    pub call: Box<Call>,
-    pub wanted: SmallVec<[bool; 4]>,
-}
-
-/// The engine's form of a unit.
-pub(crate) fn task(unit: Unit) -> Task {
-    match unit {
-        Unit::Pass(unit) => pass_task(*unit),
-        Unit::Kernel(kernel) => kernel_task(kernel),
-    }
-}
-
 fn var(value: &Arc<Value>) -> VarRef {
     value.clone()
 }
 
-fn pass_task(unit: PassUnit) -> Task {
-    let reads = unit.slots.iter().map(|place| var(&place.value)).collect();
-    let donors = unit.donations.iter().map(|(from, _)| from);
-    let writes = unit.writes.iter().chain(donors).map(var).collect();
-    let bytes = unit.slots.iter().map(|place| place.value.bytes).sum();
-    Task { name: unit.name, bytes, reads, writes, run: Box::new(move |ctx| run_pass(&unit, ctx)) }
+/// The engine's form of a pass.
+pub(crate) fn pass_task(bound: BoundPass) -> Task {
+    let unit = bound.unit();
+    let donors = unit.donations.iter().map(|&(from, _)| &bound.values[from]);
+    let reads = bound.values[..unit.reads].iter().map(var).collect();
+    let writes = bound.values[unit.reads..].iter().chain(donors).map(var).collect();
+    let bytes = bound.values.iter().map(|value| value.bytes).sum();
+    Task { name: unit.name, bytes, reads, writes, run: Box::new(move |ctx| run_pass(&bound, ctx)) }
 }
 
-fn run_pass(unit: &PassUnit, ctx: &Context) -> std::result::Result<(), TaskError> {
-    for (from, to) in &unit.donations {
+fn run_pass(bound: &BoundPass, ctx: &Context) -> std::result::Result<(), TaskError> {
+    let (unit, values) = (bound.unit(), &bound.values);
+    for &(from, to) in &unit.donations {
         // SAFETY: the task lists both among its writes; the optimiser found that nobody reads `from` later.
-        unsafe { from.bequeath(to) };
+        unsafe { values[from].bequeath(&values[to]) };
     }
     let mut bases: SmallVec<[*mut u8; 8]> = SmallVec::new();
-    for place in &unit.slots {
-        bases.push(match unit.donations.iter().find(|(from, _)| place.is(from)) {
-            // SAFETY: listed by the task; the buffer moved to the heir, or stayed where it was.
-            Some((from, to)) => unsafe { if from.has_contents() { from.base() } else { to.base() } },
-            // SAFETY: listed by the task, its contents computed by an earlier one, or allocated just below.
-            None => unsafe { place.value.base() },
-        });
+    for value in values {
+        let donation = unit.donations.iter().find(|&&(from, _)| Arc::ptr_eq(&values[from], value));
+        let at = match donation {
+            Some(&(from, to)) if !values[from].has_contents() => &values[to],
+            _ => value,
+        };
+        // SAFETY: listed by the task, its contents computed by an earlier one, or allocated just below.
+        bases.push(unsafe { at.base() });
     }
-    for (place, base) in unit.slots.iter().zip(&mut bases) {
+    for (value, base) in values.iter().zip(&mut bases) {
         if base.is_null() {
             // SAFETY: only results have no memory yet, and the task lists them among its writes.
-            *base = unsafe { place.value.allocate(unit.name) }.map_err(|e| TaskError::new(unit.name, e))?;
+            *base = unsafe { value.allocate(unit.name) }.map_err(|e| TaskError::new(unit.name, e))?;
         }
     }
     let slots: SmallVec<[Slot; 8]> =
         unit.slots.iter().zip(&bases).map(|(place, &base)| Slot { base, layout: &place.layout }).collect();
     // SAFETY: every slot has memory for its layout; the optimiser kept the aliasing rules of a pass.
-    unsafe { pass::run(&unit.pass, &slots, &unit.scalars, ctx.parallel()) };
-    unit.writes.iter().for_each(|value| value.set_computed());
+    unsafe { pass::run(&unit.pass, &slots, &bound.scalars, ctx.parallel()) };
+    values[unit.reads..].iter().for_each(|value| value.set_computed());
     Ok(())
 }
 
-fn kernel_task(kernel: Kernel) -> Task {
+/// The engine's form of a kernel.
+pub(crate) fn kernel_task(kernel: Kernel) -> Task {
     let call = &kernel.call;
     let reads = call.ins.iter().filter_map(In::place).map(|place| var(&place.value)).collect();
     let writes = call.outs.iter().map(|out| var(&out.at.value)).collect();
@@ -107,8 +82,8 @@ fn run_kernel(kernel: &Kernel, ctx: &Context) -> mxnp_core::Result<()> {
     let mut scalars: SmallVec<[Element; 4]> = SmallVec::new();
     for (input, &dtype) in call.ins.iter().zip(call.types()) {
         let mut bytes = Element([0; 16]);
-        if let In::Scalar(scalar) = input {
-            scalar.write(dtype, &mut bytes.0);
+        if let In::Scalar(number) = input {
+            number.value.write(dtype, &mut bytes.0);
         }
         scalars.push(bytes);
     }

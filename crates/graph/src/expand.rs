@@ -64,6 +64,7 @@ pub(crate) fn copy_call(from: In, dtype: DType, mut to: Out) -> Box<Call> {
         known: Inference::new(smallvec![dtype], smallvec![Form::of_place(&to.at)]),
         outs: smallvec![to],
         draw: Draw::default(),
+        number: 0,
     })
 }
 
@@ -161,7 +162,7 @@ impl Collector {
             .iter()
             .map(|operand| match operand {
                 Operand::Sym(handle) => self.terms.borrow()[*handle as usize].0.clone(),
-                Operand::Scalar(scalar) => In::Scalar(*scalar),
+                Operand::Scalar(scalar) => In::Scalar((*scalar).into()),
             })
             .collect();
         let metas: SmallVec<[Meta; 4]> = ins.iter().map(In::meta).collect();
@@ -181,7 +182,7 @@ impl Collector {
             known.outs.iter().map(|form| self.fresh(op.name, form)).collect::<mxnp_core::Result<_>>()?;
         let visible = outs.len() - op.hidden;
         let results = outs[..visible].iter().map(|out| In::Place(out.at.clone())).collect();
-        let call = Call { op, attrs, ins, known, outs, draw: Draw::default() };
+        let call = Call { op, attrs, ins, known, outs, draw: Draw::default(), number: 0 };
         self.calls.borrow_mut().push(Box::new(call));
         Ok(results)
     }
@@ -211,7 +212,7 @@ impl Rules for Collector {
     fn meta(&self, handle: u32) -> Meta {
         match &self.terms.borrow()[handle as usize].0 {
             In::Place(place) => place.meta(),
-            In::Scalar(scalar) => scalar_meta(*scalar),
+            In::Scalar(number) => scalar_meta(number.value),
         }
     }
 }

@@ -4,32 +4,19 @@
 //! gone through memory in another dtype is converted to it and back, and the reduction is the same driver. A
 //! value written in the pass is read only through the same layout at the same element; otherwise the run ends.
 
-use crate::call::{Call, In, Out};
+use crate::call::{Call, In, Number, Out};
 use crate::liveness::Liveness;
 use crate::place::{LayoutRef, Place};
-use crate::value::Value;
+use crate::plan::PassUnit;
 use mxnp_core::kernel::pass::{Load, Pass, ReduceTail, Reg, Source, Step, Store};
 use mxnp_core::kernel::step;
 use mxnp_core::op::Run;
 use mxnp_core::shape::{AxisList, Shape};
-use mxnp_core::{DType, Layout, Scalar};
+use mxnp_core::{DType, Layout};
 use smallvec::{SmallVec, smallvec};
-use std::sync::Arc;
 
 /// A pass keeps its tiles in L1 and its program short.
 const MAX_REGS: usize = 48;
-
-/// A pass with the memory it works on.
-pub(crate) struct PassUnit {
-    pub name: &'static str,
-    pub pass: Pass,
-    pub slots: Vec<Place>,
-    pub scalars: Vec<Scalar>,
-    /// Values the pass writes, and whether it allocates them.
-    pub writes: Vec<Arc<Value>>,
-    /// Values whose buffers go to results: (from, to).
-    pub donations: Vec<(Arc<Value>, Arc<Value>)>,
-}
 
 /// A value that the pass has computed.
 struct Produced {
@@ -45,7 +32,7 @@ pub(crate) struct Fuser {
     loads: Vec<Load>,
     steps: Vec<Step>,
     slots: Vec<Place>,
-    scalars: Vec<Scalar>,
+    scalars: Vec<Number>,
     produced: Vec<Produced>,
     reduce: Option<(ReduceTail, Place)>,
 }
@@ -162,7 +149,7 @@ impl Fuser {
     /// The register that holds an operand in `dtype`.
     fn operand(&mut self, input: &In, dtype: DType) -> Reg {
         let place = match input {
-            In::Scalar(scalar) => return self.scalar(*scalar, dtype),
+            In::Scalar(number) => return self.scalar(*number, dtype),
             In::Place(place) => place,
         };
         let made = self.produced.iter().rev().find(|p| p.at.is(&place.value)).map(|p| p.reg);
@@ -178,10 +165,13 @@ impl Fuser {
         place.layout.broadcast_to(&self.shape).map(LayoutRef::new)
     }
 
-    fn scalar(&mut self, scalar: Scalar, dtype: DType) -> Reg {
+    fn scalar(&mut self, number: Number, dtype: DType) -> Reg {
         let known = self.loads.iter().find(|load| match load.source {
             Source::Scalar(slot) => {
-                self.scalars[slot].bits() == scalar.bits() && self.regs[load.reg] == dtype
+                let known = self.scalars[slot];
+                known.slot == number.slot
+                    && known.value.bits() == number.value.bits()
+                    && self.regs[load.reg] == dtype
             }
             Source::Array(_) => false,
         });
@@ -189,7 +179,7 @@ impl Fuser {
             return load.reg;
         }
         let reg = self.reg(dtype);
-        self.scalars.push(scalar);
+        self.scalars.push(number);
         self.loads.push(Load { source: Source::Scalar(self.scalars.len() - 1), dtype, reg });
         reg
     }
@@ -232,41 +222,39 @@ impl Fuser {
     pub fn finish(mut self, last: usize, life: &Liveness) -> PassUnit {
         let reads = self.slots.len();
         let mut stores = Vec::new();
-        let mut writes: Vec<Arc<Value>> = Vec::new();
-        let mut donations = Vec::new();
+        let mut donations: Vec<(usize, usize)> = Vec::new();
         for made in std::mem::take(&mut self.produced) {
             let seen = life.get(&made.at.value);
             if !seen.is_observable() && seen.last <= last {
                 continue;
             }
             if made.fresh {
-                donations.extend(self.donor(&made.at, reads, last, life, &donations));
+                let donor = self.donor(&made.at, reads, last, life, &donations);
+                donations.extend(donor.map(|from| (from, self.slots.len())));
             }
             let dtype = made.at.dtype;
-            writes.push(made.at.value.clone());
             self.slots.push(made.at);
             stores.push(Store { reg: made.reg, target: self.slots.len() - 1, dtype });
         }
         let reduce = self.reduce.take().map(|(mut tail, at)| {
-            writes.push(at.value.clone());
             self.slots.push(at);
             tail.target = self.slots.len() - 1;
             tail
         });
         let Fuser { shape, regs, loads, steps, slots, scalars, names, .. } = self;
         let pass = Pass { shape, regs, loads, steps, stores, reduce };
-        PassUnit { name: names[names.len() - 1], pass, slots, scalars, writes, donations }
+        PassUnit { name: names[names.len() - 1], pass, slots, scalars, reads, donations }
     }
 
-    /// An input of the pass that nobody reads any more and whose buffer the result `at` can take.
+    /// The slot of an input of the pass that nobody reads any more and whose buffer the result `at` can take.
     fn donor(
         &self,
         at: &Place,
         reads: usize,
         last: usize,
         life: &Liveness,
-        taken: &[(Arc<Value>, Arc<Value>)],
-    ) -> Option<(Arc<Value>, Arc<Value>)> {
+        taken: &[(usize, usize)],
+    ) -> Option<usize> {
         let fits = |slot: &&Place| {
             let seen = life.get(&slot.value);
             !seen.is_observable()
@@ -274,11 +262,10 @@ impl Fuser {
                 && slot.layout == at.layout
                 && slot.dtype.size() == at.dtype.size()
                 && slot.value.bytes == at.value.bytes
-                && !taken.iter().any(|(from, _)| slot.is(from))
+                && !taken.iter().any(|&(from, _)| slot.is(&self.slots[from].value))
                 && self.slots[..reads].iter().all(|s| !s.is(&slot.value) || s.layout == slot.layout)
         };
-        let slot = self.slots[..reads].iter().find(fits)?;
-        Some((slot.value.clone(), at.value.clone()))
+        self.slots[..reads].iter().position(|slot| fits(&slot))
     }
 }
 

@@ -31,12 +31,18 @@ pub fn invoke(op: &'static Op, attrs: Attrs, ins: &[Input]) -> Result<Arrays> {
         return view(op, attrs, ins, &known, layout);
     }
     with_own(|own| {
-        let outs = known.outs.iter().map(|form| fresh_out(op.name, form, device, own.id));
-        let outs = outs.collect::<Result<_>>()?;
+        // Loops in place of `collect`, which costs a small call more than the call itself does.
+        let mut outs: SmallVec<[Out; 1]> = SmallVec::new();
+        for form in &known.outs {
+            outs.push(fresh_out(op.name, form, device, own.id)?);
+        }
         let call = new_call(op, attrs, ins, known, outs)?;
         let node = is_recorded(op, ins, &call.known.outs).then(|| record(&call, ins));
         let visible = call.outs.len() - op.hidden - op.writes.len();
-        let mut results: Arrays = call.outs[..visible].iter().map(|out| Array::new(out.at.clone())).collect();
+        let mut results = Arrays::new();
+        for out in &call.outs[..visible] {
+            results.push(Array::new(out.at.clone()));
+        }
         append(own, call)?;
         attach(&mut results, node);
         Ok(results)
@@ -146,7 +152,7 @@ pub(crate) fn meta_of(input: &Input) -> Meta {
 fn in_of(input: &Input) -> In {
     match input {
         Input::Array(array) => In::Place(array.at.clone()),
-        Input::Scalar(scalar) => In::Scalar(*scalar),
+        Input::Scalar(scalar) => In::Scalar((*scalar).into()),
     }
 }
 
@@ -198,25 +204,27 @@ pub(crate) fn new_call(
         }
     }
     let draw = if op.random { random::next_draw() } else { Draw::default() };
-    Ok(Box::new(Call { op, attrs, ins: ins.iter().map(in_of).collect(), known, outs, draw }))
+    let mut inputs = SmallVec::new();
+    for input in ins {
+        inputs.push(in_of(input));
+    }
+    Ok(Box::new(Call { op, attrs, ins: inputs, known, outs, draw, number: 0 }))
 }
 
 /// Hands a call to the segment; one on memory that foreign code sees is finished before this returns, and in
 /// the naive engine its error is raised here.
 pub(crate) fn append(own: &segment::Segment, call: Box<Call>) -> Result<()> {
     let naive = engine().kind() == mxnp_engine::Kind::Naive;
-    let shared: SmallVec<[Arc<Value>; 2]> =
-        call.touched().filter(|(v, _)| v.is_shared()).map(|(v, _)| v.clone()).collect();
-    let outs: SmallVec<[Arc<Value>; 2]> = match naive || !shared.is_empty() {
-        true => call.outs.iter().map(|out| out.at.value.clone()).collect(),
-        false => SmallVec::new(),
-    };
+    if !naive && !call.touched().any(|(value, _)| value.is_shared()) {
+        own.append(call);
+        return Ok(());
+    }
+    let shared = call.touched().filter(|(value, is_write)| *is_write || value.is_shared());
+    let awaited: SmallVec<[Arc<Value>; 4]> = shared.map(|(value, _)| value.clone()).collect();
     own.append(call);
-    if !outs.is_empty() {
-        own.flush();
-        for value in outs.iter().chain(&shared) {
-            engine().wait_write(&**value)?;
-        }
+    own.flush();
+    for value in &awaited {
+        engine().wait_write(&**value)?;
     }
     Ok(())
 }
@@ -254,7 +262,7 @@ pub(crate) fn record(call: &Call, ins: &[Input]) -> Node {
     let saved_in = |(i, input): (usize, &In)| {
         is_read(i).then(|| match input {
             In::Place(at) => keep(at),
-            In::Scalar(scalar) => Saved::Scalar(*scalar),
+            In::Scalar(number) => Saved::Scalar(number.value),
         })
     };
     let saved_out = |(i, out): (usize, &Out)| {

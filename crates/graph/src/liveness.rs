@@ -1,9 +1,11 @@
 //! Which values of a flush somebody can still observe, and which calls therefore need not run.
 //!
 //! A value is observable when something outside the list refers to it: an array, the tape, another segment's
-//! call, a task that has not finished. All of them hold its `Arc`, so counting references decides.
+//! call, a task that has not finished. All of them hold its `Arc`, so counting references decides (`structure.rs`);
+//! what the optimiser adds to the list it alone knows.
 
 use crate::call::{Call, Calls};
+use crate::structure::Structure;
 use crate::value::Value;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -40,9 +42,7 @@ pub(crate) fn key(value: &Arc<Value>) -> usize {
 pub(crate) struct Life {
     /// How many references the calls hold.
     refs: usize,
-    /// How many there are at all.
-    count: usize,
-    shared: bool,
+    observable: bool,
     /// The last call that touches it.
     pub last: usize,
 }
@@ -50,7 +50,7 @@ pub(crate) struct Life {
 impl Life {
     /// Whether somebody outside the list can look at it.
     pub fn is_observable(&self) -> bool {
-        self.shared || self.count > self.refs
+        self.observable
     }
 
     /// Whether more than one reference of the list goes to it.
@@ -67,15 +67,14 @@ impl Life {
 pub(crate) struct Liveness(AddressMap<Life>);
 
 impl Liveness {
-    /// Looks at a list of calls, which holds the only references that do not count.
-    pub fn of(calls: &[Box<Call>]) -> Liveness {
+    /// Looks at a list of calls that was made from one of this structure.
+    pub fn of(calls: &[Box<Call>], structure: &Structure) -> Liveness {
         let mut map: AddressMap<Life> =
             AddressMap::with_capacity_and_hasher(2 * calls.len(), Default::default());
         for (at, call) in calls.iter().enumerate() {
             for (value, _) in call.touched() {
                 let life = map.entry(key(value)).or_insert_with(|| Life {
-                    count: Arc::strong_count(value),
-                    shared: value.is_shared(),
+                    observable: structure.is_observable(value),
                     ..Life::default()
                 });
                 life.refs += 1;
@@ -86,7 +85,7 @@ impl Liveness {
     }
 
     pub fn get(&self, value: &Arc<Value>) -> Life {
-        self.0.get(&key(value)).copied().unwrap_or(Life { shared: true, ..Life::default() })
+        self.0.get(&key(value)).copied().unwrap_or(Life { observable: true, ..Life::default() })
     }
 }
 

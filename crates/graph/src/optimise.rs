@@ -1,31 +1,32 @@
-//! From a list of calls to tasks: expands bodies, drops what nobody can observe, lets kernels write where
+//! From a list of calls to units of work: expands bodies, drops what nobody can observe, lets kernels write where
 //! their results are copied anyway, and makes passes of runs of fusable calls.
 
 use crate::call::{Call, Calls};
-use crate::exec::{self, Unit};
 use crate::expand;
 use crate::fuse::Fuser;
 use crate::liveness::{Liveness, drop_dead};
 use crate::modes;
+use crate::plan::{Kernel, Unit};
+use crate::structure::Structure;
 use mxnp_core::op::Run;
 use mxnp_engine::{Kind, engine};
 use std::sync::Arc;
 
 /// The work of a flush, in program order.
-pub(crate) fn plan(calls: Calls) -> Vec<Unit> {
+pub(crate) fn units(calls: Calls, structure: &Structure) -> Vec<Unit> {
     let fuse = modes::fusion() && engine().kind() != Kind::Naive;
     let mut calls = expand::expand(calls);
-    let mut life = Liveness::of(&calls);
+    let mut life = Liveness::of(&calls, structure);
     let dropped = drop_dead(&mut calls, &life);
     let retargeted = fuse && retarget(&mut calls, &life);
     if dropped || retargeted {
-        life = Liveness::of(&calls);
+        life = Liveness::of(&calls, structure);
     }
-    units(calls, &life, fuse)
+    group(calls, &life, fuse)
 }
 
 /// Groups runs of fusable calls into passes; everything else is a unit of its own.
-fn units(calls: Calls, life: &Liveness, fuse: bool) -> Vec<Unit> {
+fn group(calls: Calls, life: &Liveness, fuse: bool) -> Vec<Unit> {
     let mut units = Vec::new();
     let mut open: Option<Fuser> = None;
     let mut last = 0;
@@ -45,7 +46,7 @@ fn units(calls: Calls, life: &Liveness, fuse: bool) -> Vec<Unit> {
 }
 
 /// A kernel with only those hidden outputs that somebody reads.
-fn kernel_of(call: Box<Call>, life: &Liveness) -> exec::Kernel {
+fn kernel_of(call: Box<Call>, life: &Liveness) -> Kernel {
     let visible = call.outs.len() - call.op.writes.len() - call.op.hidden;
     let hidden = visible..visible + call.op.hidden;
     let wanted = (0..call.outs.len())
@@ -55,7 +56,7 @@ fn kernel_of(call: Box<Call>, life: &Liveness) -> exec::Kernel {
             !hidden.contains(&i) || seen.is_observable() || seen.is_used_elsewhere()
         })
         .collect();
-    exec::Kernel { call, wanted }
+    Kernel { call, wanted }
 }
 
 /// Where a kernel's result is only copied into existing memory of the same form (a gradient into its buffer),

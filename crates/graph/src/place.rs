@@ -95,12 +95,19 @@ fn hash_of(shape: impl Iterator<Item = usize>, strides: impl Iterator<Item = usi
     hash ^ hash >> 32
 }
 
-/// A place in a value: what an array is without its gradient node.
+/// A place in a value: what an array is without its gradient node. In a plan the value is a number.
 #[derive(Clone)]
-pub(crate) struct Place {
-    pub value: Arc<Value>,
+pub(crate) struct Place<V = Arc<Value>> {
+    pub value: V,
     pub layout: LayoutRef,
     pub dtype: DType,
+}
+
+impl<V> Place<V> {
+    /// The same place in what `f` gives for the value.
+    pub fn map<W>(&self, f: impl FnOnce(&V) -> W) -> Place<W> {
+        Place { value: f(&self.value), layout: self.layout.clone(), dtype: self.dtype }
+    }
 }
 
 impl Place {

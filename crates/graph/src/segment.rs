@@ -4,14 +4,13 @@
 //! optimised and pushed, so they reach every variable in program order.
 
 use crate::call::{Call, Calls, In};
-use crate::exec::{self, Unit};
-use crate::optimise;
+use crate::plan::Plans;
 use crate::registry;
+use crate::structure::Structure;
 use crate::sync::Mutex;
 use crate::value::{MANY, SegmentId, Value};
 use mxnp_engine::{Hint, Kind, Ready, engine};
 use smallvec::SmallVec;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A flush at the latest after this many calls.
@@ -38,6 +37,8 @@ struct Inner {
     bytes: usize,
     work: usize,
     since: Option<Instant>,
+    structure: Structure,
+    plans: Plans,
 }
 
 /// The work of a call, in elementwise steps.
@@ -127,19 +128,19 @@ impl Segment {
             inner.work = 0;
             return;
         }
-        let Inner { calls, work, .. } = std::mem::take(inner);
-        let hint = if work < INLINE { Hint::Inline } else { Hint::Queue };
-        let units = optimise::plan(calls);
-        // What the plan leaves out nobody can reach, or a mark that stays only costs a needless flush.
-        let touched: Vec<Arc<Value>> = units.iter().flat_map(Unit::values).cloned().collect();
-        for unit in units {
-            if let Some(ready) = engine().push(exec::task(unit), hint) {
+        let hint = if inner.work < INLINE { Hint::Inline } else { Hint::Queue };
+        let mut calls = std::mem::take(&mut inner.calls);
+        (inner.work, inner.bytes, inner.since) = (0, 0, None);
+        inner.structure.read(&mut calls);
+        let plan = inner.plans.find(&calls, &inner.structure);
+        for task in plan.tasks(&calls, &inner.structure) {
+            if let Some(ready) = engine().push(task, hint) {
                 take(ready);
             }
         }
-        for value in &touched {
-            value.clear_marks(self.id);
-        }
+        inner.structure.clear_marks(&calls, self.id);
+        calls.clear();
+        inner.calls = calls;
     }
 }
 

@@ -148,6 +148,7 @@ pub fn engine_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         ("sleeps", stats.sleeps),
         ("wakes", stats.wakes),
         ("throttled", stats.throttled),
+        ("plans", mxnp_graph::plans_made() as u64),
         ("unfinished", stats.unfinished as u64),
         ("unfinished_bytes", stats.unfinished_bytes as u64),
         ("workers", stats.workers as u64),

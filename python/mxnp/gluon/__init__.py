@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 
-_absent = _refuse(__name__)
+_absent = _refuse(__name__, "SymbolBlock")
 
 
 def __getattr__(name: str) -> _Any:

@@ -65,4 +65,9 @@ __all__ = [
     "Swish",
 ]
 
-__getattr__ = _refuse(__name__)
+__getattr__ = _refuse(
+    __name__,
+    "Conv1DTranspose Conv2DTranspose Conv3DTranspose DeformableConvolution GroupNorm InstanceNorm "
+    "ModulatedDeformableConvolution PixelShuffle1D PixelShuffle2D PixelShuffle3D ReflectionPad2D SymbolBlock "
+    "SyncBatchNorm",
+)

@@ -172,4 +172,9 @@ def _as_mxnp(x: Any) -> Any:
     return np.array(x, dtype=x.dtype)
 
 
-__getattr__ = _refuse(__name__)
+__getattr__ = _refuse(
+    __name__,
+    "CenterCrop CropResize HybridRandomApply RandomApply RandomBrightness RandomColorJitter RandomContrast "
+    "RandomCrop RandomFlipLeftRight RandomFlipTopBottom RandomGray RandomHue RandomLighting RandomResizedCrop "
+    "RandomRotation RandomSaturation Resize Rotate",
+)

@@ -1,0 +1,221 @@
+//! Plans: what a flush runs, with numbers in place of values and scalars, so that it serves every list of calls of
+//! one structure; and a cache of them.
+
+use crate::call::{Call, Calls, Number};
+use crate::device::Device;
+use crate::exec;
+use crate::liveness::{AddressMap, key};
+use crate::optimise;
+use crate::place::{LayoutRef, Place};
+use crate::structure::Structure;
+use crate::value::Value;
+use mxnp_core::Scalar;
+use mxnp_core::attrs::Attrs;
+use mxnp_core::kernel::pass::Pass;
+use mxnp_engine::Task;
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// How many plans the process has made. Counted only where one is made, which is rare and dear.
+static MADE: AtomicUsize = AtomicUsize::new(0);
+
+/// How often a flush had to be optimised because its structure was new, in all threads.
+pub fn plans_made() -> usize {
+    MADE.load(Relaxed)
+}
+
+/// A pass with the memory it works on.
+pub(crate) struct PassUnit<V = Arc<Value>> {
+    pub name: &'static str,
+    pub pass: Pass,
+    /// What it reads, then what it writes.
+    pub slots: Vec<Place<V>>,
+    pub scalars: Vec<Number>,
+    /// How many of the slots are read.
+    pub reads: usize,
+    /// Slots whose buffers go to results: (from, to).
+    pub donations: Vec<(usize, usize)>,
+}
+
+/// A call that runs over views, with which of its outputs somebody wants.
+pub(crate) struct Kernel<V = Arc<Value>> {
+    pub call: Box<Call<V>>,
+    pub wanted: SmallVec<[bool; 4]>,
+}
+
+/// One piece of work.
+pub(crate) enum Unit<V = Arc<Value>> {
+    Pass(Box<PassUnit<V>>),
+    Kernel(Kernel<V>),
+}
+
+/// A value that the plan makes for itself, between its units.
+struct Temporary {
+    bytes: usize,
+    device: Device,
+}
+
+/// What a flush of some structure runs, in program order. Numbers below the structure's count are its values, those
+/// from there on the plan's own.
+pub(crate) struct Plan {
+    units: Vec<Unit<u32>>,
+    temporaries: Vec<Temporary>,
+}
+
+impl Plan {
+    /// Optimises the calls.
+    pub fn new(calls: Calls, structure: &Structure) -> Plan {
+        let mut own: AddressMap<u32> = AddressMap::default();
+        let mut temporaries = Vec::new();
+        let mut number = |value: &Arc<Value>| match structure.number_of(value) {
+            Some(number) => number as u32,
+            None => *own.entry(key(value)).or_insert_with(|| {
+                temporaries.push(Temporary { bytes: value.bytes, device: value.device });
+                (structure.len() + temporaries.len() - 1) as u32
+            }),
+        };
+        let real = optimise::units(calls, structure);
+        let units = real.iter().map(|unit| numbered(unit, &mut number)).collect();
+        Plan { units, temporaries }
+    }
+
+    /// The tasks that run the plan on a list of calls of its structure.
+    pub fn tasks(self: &Arc<Plan>, calls: &Calls, structure: &Structure) -> impl Iterator<Item = Task> {
+        let made = |t: &Temporary| Arc::new(Value::pending(t.bytes, t.device, 0));
+        let temporaries: Vec<Arc<Value>> = self.temporaries.iter().map(made).collect();
+        let value = move |number: &u32| match (*number as usize).checked_sub(structure.len()) {
+            None => structure.value(calls, *number as usize).clone(),
+            Some(own) => temporaries[own].clone(),
+        };
+        self.units.iter().enumerate().map(move |(at, unit)| match unit {
+            Unit::Pass(pass) => {
+                let values = pass.slots.iter().map(|slot| value(&slot.value)).collect();
+                let scalars = pass.scalars.iter().map(|&n| bound(n, structure).value).collect();
+                exec::pass_task(BoundPass { plan: self.clone(), at, values, scalars })
+            }
+            Unit::Kernel(Kernel { call, wanted }) => {
+                let mut call = call.map(&value, |number| bound(number, structure));
+                call.draw = calls[call.number as usize].draw;
+                exec::kernel_task(Kernel { call: Box::new(call), wanted: wanted.clone() })
+            }
+        })
+    }
+}
+
+/// A scalar with the value it has in this list of calls.
+fn bound(number: Number, structure: &Structure) -> Number {
+    match number.slot {
+        Some(slot) => Number { value: structure.scalars[slot as usize], ..number },
+        None => number,
+    }
+}
+
+fn numbered(unit: &Unit, number: &mut dyn FnMut(&Arc<Value>) -> u32) -> Unit<u32> {
+    match unit {
+        Unit::Pass(pass) => Unit::Pass(Box::new(PassUnit {
+            name: pass.name,
+            pass: pass.pass.clone(),
+            slots: pass.slots.iter().map(|place| place.map(&mut *number)).collect(),
+            scalars: pass.scalars.clone(),
+            reads: pass.reads,
+            donations: pass.donations.clone(),
+        })),
+        Unit::Kernel(Kernel { call, wanted }) => {
+            Unit::Kernel(Kernel { call: Box::new(call.map(number, |n| n)), wanted: wanted.clone() })
+        }
+    }
+}
+
+/// A pass of a plan with the values and scalars of one flush.
+pub(crate) struct BoundPass {
+    plan: Arc<Plan>,
+    at: usize,
+    /// One for each slot.
+    pub values: SmallVec<[Arc<Value>; 6]>,
+    pub scalars: SmallVec<[Scalar; 4]>,
+}
+
+impl BoundPass {
+    pub fn unit(&self) -> &PassUnit<u32> {
+        match &self.plan.units[self.at] {
+            Unit::Pass(unit) => unit,
+            Unit::Kernel(_) => unreachable!("it was made from a pass"),
+        }
+    }
+}
+
+/// The plans a segment has made, by structure.
+#[derive(Default)]
+pub(crate) struct Plans {
+    entries: Vec<Entry>,
+    /// Hashes of structures that came once: only what comes again is worth keeping.
+    seen: Vec<u64>,
+    clock: u64,
+}
+
+struct Entry {
+    hash: u64,
+    words: Box<[u64]>,
+    layouts: Box<[LayoutRef]>,
+    attrs: Box<[Attrs]>,
+    plan: Arc<Plan>,
+    used: u64,
+}
+
+/// How many plans a segment keeps.
+const KEPT: usize = 128;
+/// How many hashes of structures that came once.
+const SEEN: usize = 256;
+
+impl Plans {
+    /// The plan for a list of calls of this structure.
+    pub fn find(&mut self, calls: &Calls, structure: &Structure) -> Arc<Plan> {
+        self.clock += 1;
+        let hash = structure.hash();
+        let fits = |entry: &&mut Entry| entry.hash == hash && entry.is_for(calls, structure);
+        if let Some(entry) = self.entries.iter_mut().find(fits) {
+            entry.used = self.clock;
+            return entry.plan.clone();
+        }
+        MADE.fetch_add(1, Relaxed);
+        let plan = Arc::new(Plan::new(calls.clone(), structure));
+        if self.came_before(hash) {
+            self.keep(Entry::new(hash, calls, structure, plan.clone(), self.clock));
+        }
+        plan
+    }
+
+    /// Whether a structure of this hash came before; notes it if not.
+    fn came_before(&mut self, hash: u64) -> bool {
+        self.seen.resize(SEEN, 0);
+        let slot = &mut self.seen[hash as usize % SEEN];
+        let before = *slot == hash;
+        *slot = if before { 0 } else { hash };
+        before
+    }
+
+    fn keep(&mut self, entry: Entry) {
+        if self.entries.len() < KEPT {
+            return self.entries.push(entry);
+        }
+        if let Some(oldest) = self.entries.iter_mut().min_by_key(|entry| entry.used) {
+            *oldest = entry;
+        }
+    }
+}
+
+impl Entry {
+    fn new(hash: u64, calls: &Calls, structure: &Structure, plan: Arc<Plan>, used: u64) -> Entry {
+        let layouts = calls.iter().flat_map(|call| call.places()).map(|place| place.layout.clone()).collect();
+        let attrs = calls.iter().map(|call| call.attrs.clone()).collect();
+        Entry { hash, words: structure.words.clone().into(), layouts, attrs, plan, used }
+    }
+
+    fn is_for(&self, calls: &Calls, structure: &Structure) -> bool {
+        let places = calls.iter().flat_map(|call| call.places());
+        *self.words == *structure.words
+            && self.layouts.iter().zip(places).all(|(layout, place)| *layout == place.layout)
+            && self.attrs.iter().zip(calls).all(|(attrs, call)| *attrs == call.attrs)
+    }
+}
