@@ -45,7 +45,7 @@ _MODULES = {
     "optimizer": "optimizer",
     "test_utils": "test_utils",
 }
-_absent = _refuse(__name__, "AttrScope")
+_absent = _refuse(__name__)
 rnd = random
 numpy = np
 numpy_extension = npx

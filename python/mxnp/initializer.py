@@ -15,6 +15,7 @@ from typing import Any
 import numpy as onp
 
 from mxnp import np
+from mxnp._missing import refuse as _refuse
 from mxnp.error import MXNetValueError
 
 from ._initializer import InitDesc, Initializer, alias, apart_from, create, register
@@ -292,3 +293,6 @@ class Load(Initializer):
         if self.verbose:
             source = "default_init" if value is None else "saved values"
             logging.getLogger(__name__).info("Initialized %s by %s", desc, source)
+
+
+__getattr__ = _refuse(__name__)

@@ -134,6 +134,4 @@ def shuffle(data: ndarray) -> ndarray:
     return _permutation(data)
 
 
-__getattr__ = _refuse(
-    __name__, "binomial gamma generalized_negative_binomial multinomial negative_binomial poisson"
-)
+__getattr__ = _refuse(__name__)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _core
+from ._missing import refuse as _refuse
 from .device import num_gpus
 from .error import MXNetValueError
 
@@ -235,3 +236,6 @@ def dtype_from_number(number: Any) -> Any:
     dtype('float32')
     """
     return _core.array(number).dtype
+
+
+__getattr__ = _refuse(__name__)

@@ -7,6 +7,7 @@ import numpy as onp
 from specs.row import (
     ALL,
     BINARY,
+    COMPLEX,
     FLOATS,
     INTS,
     NUMBERS,
@@ -37,11 +38,31 @@ def no_bools(name: str, *args: bool) -> Bad:
     return Bad(call, TypeError, rf"{name}")
 
 
+def scale(g, d):
+    """`g * d`, and 0 where g is 0."""
+    return onp.where(g == 0, g, g * d)
+
+
+def unscale(g, d):
+    """`g / d`, and 0 where g is 0."""
+    return onp.where(g == 0, g, g / d)
+
+
 ROWS = (
     binary("np.add", onp.add, ALL),
     binary("np.subtract", onp.subtract, NUMBERS, bad=(no_bools("subtract", True, False),)),
     binary("np.multiply", onp.multiply, ALL),
     binary("np.true_divide", onp.true_divide, ALL, result="float", domain=(Domain(), APART)),
+    binary("core._scale", scale, ALL, op="_scale", specials=False, scalar=False),
+    binary(
+        "core._unscale",
+        unscale,
+        FLOATS + COMPLEX,
+        op="_unscale",
+        domain=(Domain(), APART),
+        specials=False,
+        scalar=False,
+    ),
     unary("np.negative", onp.negative, NUMBERS, bad=(no_bools("negative", True),)),
     unary("np.positive", onp.positive, NUMBERS),
     unary("np.absolute", onp.absolute, ALL, result=magnitude, domain=(APART,)),

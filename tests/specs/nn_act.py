@@ -31,7 +31,17 @@ def softplus(x):
 
 def gelu(x):
     """x times the normal distribution function of x."""
-    return x * 0.5 * (1 + scipy.special.erf(x / onp.sqrt(2)))
+    return share(x, 0.5 * (1 + scipy.special.erf(x / onp.sqrt(2))))
+
+
+def silu(x):
+    """x sigmoid(x)."""
+    return share(x, scipy.special.expit(x))
+
+
+def share(x, p):
+    """x times p: 0 where p is, also of minus infinity."""
+    return onp.where(p == 0, 0, x * p)
 
 
 def softmax(x, axis=-1, temperature=None):
@@ -88,7 +98,8 @@ ROWS = (
     unary("npx.sigmoid", scipy.special.expit, FLOATS, loose=2),
     unary("npx.softrelu", softplus, FLOATS, op="softplus", loose=2),
     unary("npx.gelu", gelu, FLOATS, loose=4),
-    unary("npx.silu", lambda x: x * scipy.special.expit(x), FLOATS, loose=2),
+    unary("npx.mish", lambda x: share(x, onp.tanh(softplus(x))), FLOATS, loose=4),
+    unary("npx.silu", silu, FLOATS, loose=2),
     Row(
         "npx.softmax",
         softmax,

@@ -22,6 +22,16 @@ def power(xp: Any, a: Any, b: Any) -> Any:
     return xp.power(a, b)
 
 
+def scale(xp: Any, g: Any, d: Any) -> Any:
+    """`g * d`, and 0 where g is 0."""
+    return xp.where(g == 0, g, g * d)
+
+
+def unscale(xp: Any, g: Any, d: Any) -> Any:
+    """`g / d`, and 0 where g is 0."""
+    return xp.where(g == 0, g, g / d)
+
+
 ROWS: dict[str, Row] = {
     **named(
         "add",
@@ -50,4 +60,6 @@ ROWS: dict[str, Row] = {
     "clip": clip,
     "copy": copy,
     "power": power,
+    "_scale": scale,
+    "_unscale": unscale,
 }

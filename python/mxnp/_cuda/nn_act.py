@@ -24,14 +24,24 @@ def softplus(xp: Any, x: Any) -> Any:
     return xp.logaddexp(x, xp.zeros((), x.dtype))
 
 
+def _share(xp: Any, x: Any, p: Any) -> Any:
+    """x times p: 0 where p is, also of minus infinity."""
+    return xp.where(p == 0, p, x * p)
+
+
 def gelu(xp: Any, x: Any) -> Any:
     """x times the normal distribution function."""
-    return x * (0.5 + 0.5 * special(xp).erf(x * math.sqrt(0.5)))
+    return _share(xp, x, 0.5 + 0.5 * special(xp).erf(x * math.sqrt(0.5)))
 
 
 def silu(xp: Any, x: Any) -> Any:
     """x sigmoid(x)."""
-    return x * special(xp).expit(x)
+    return _share(xp, x, special(xp).expit(x))
+
+
+def mish(xp: Any, x: Any) -> Any:
+    """x tanh(softplus(x))."""
+    return _share(xp, x, xp.tanh(softplus(xp, x)))
 
 
 def _wide(x: Any, scale: float) -> Any:
@@ -133,6 +143,7 @@ ROWS: dict[str, Row] = {
     "softplus": softplus,
     "gelu": gelu,
     "silu": silu,
+    "mish": mish,
     "softmax": softmax,
     "softmin": softmin,
     "log_softmax": log_softmax,

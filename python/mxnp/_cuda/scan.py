@@ -27,5 +27,5 @@ def _scan(name: str) -> Row:
 ROWS: dict[str, Row] = {
     "cumsum": _scan("cumsum"),
     "cumprod": _scan("cumprod"),
-    "_cumprod_backward": cpu_only("its recurrence needs a scan of pairs, which cupy does not have"),
+    "_recurrence": cpu_only("a recurrence needs a scan of pairs, which cupy does not have"),
 }

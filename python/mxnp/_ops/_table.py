@@ -120,7 +120,10 @@ def one_device(device: Any, ctx: Any) -> Any:
 def shape_of(shape: Any) -> tuple[int, ...]:
     """A shape given as an integer or a sequence of integers."""
     if isinstance(shape, (tuple, list)):
-        return tuple(integer(n, "shape") for n in shape)
+        for n in shape:
+            if type(n) is not int:
+                return tuple(integer(n, "shape") for n in shape)
+        return tuple(shape)
     if isinstance(shape, ndarray) or hasattr(shape, "tolist"):
         values = shape.tolist()
         values = values if isinstance(values, list) else [values]

@@ -16,7 +16,7 @@ from ._table import as_array, deliver, integer, normalize_axes, normalize_axis, 
 from .arith import conjugate
 
 _MATMUL, _DOT = op("matmul"), op("dot")
-_ABSOLUTE, _SQRT, _WHERE = op("absolute"), op("sqrt"), op("where")
+_ABSOLUTE, _SQRT, _WHERE, _ISINF = op("absolute"), op("sqrt"), op("where"), op("isinf")
 
 
 def matmul(
@@ -243,7 +243,10 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
         return _WHERE(empty, 0, root)
     if isinstance(ord, str):
         raise MXNetValueError(f"Invalid norm order '{ord}' for vectors")
-    return (size**ord).sum(axis, None, None, keepdims) ** (1.0 / ord)
+    total = (size**ord).sum(axis, None, None, keepdims)
+    # The same of every other root: its slope is infinite where the sum is 0 or, of a negative order, infinite.
+    ends = (total == 0) | _ISINF(total)
+    return _WHERE(ends, total.detach() ** (1.0 / ord), _WHERE(ends, 1, total) ** (1.0 / ord))
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro", axis: Any = (-2, -1)) -> ndarray:

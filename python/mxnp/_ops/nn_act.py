@@ -37,6 +37,12 @@ gelu = ufunc(
 silu = ufunc(
     "silu", "x sigmoid(x).", ">>> npx.silu(np.array([0]))\narray([0.])", signature="(data, out=None)"
 )
+mish = ufunc(
+    "mish",
+    "x tanh(log(1 + exp(x))).",
+    ">>> npx.mish(np.array([0]))\narray([0.])",
+    signature="(data, out=None)",
+)
 _SOFTMAX, _LOG_SOFTMAX, _LEAKY_RELU = op("softmax"), op("log_softmax"), op("leaky_relu")
 _SOFTMIN, _MASKED_SOFTMAX, _MASKED_LOG_SOFTMAX = op("softmin"), op("masked_softmax"), op("masked_log_softmax")
 _ABS, _TANH, _WHERE = op("absolute"), op("tanh"), op("where")
@@ -60,16 +66,6 @@ def log_sigmoid(data: Any) -> ndarray:
     array([-0.6931472])
     """
     return -softrelu(-as_array(data))
-
-
-def mish(data: Any) -> ndarray:
-    """x tanh(log(1 + exp(x))).
-
-    >>> npx.mish(np.array([0]))
-    array([0.])
-    """
-    x = as_array(data)
-    return x * _TANH(softrelu(x))
 
 
 def hard_sigmoid(data: Any, alpha: float = 0.2, beta: float = 0.5) -> ndarray:

@@ -11,7 +11,7 @@ import numpy as onp
 from mxnp._core import ndarray
 from mxnp.error import MXNetTypeError, MXNetValueError
 
-from ._table import Axis, as_array, deliver, integer, normalize_axes, normalize_axis, op, shape_of
+from ._table import Axis, as_array, deliver, normalize_axes, normalize_axis, op, shape_of
 
 _RESHAPE, _BROADCAST_TO, _TRANSPOSE = op("reshape"), op("broadcast_to"), op("transpose")
 _EXPAND_DIMS, _SQUEEZE, _FLIP = op("expand_dims"), op("squeeze"), op("flip")
@@ -19,9 +19,9 @@ _EXPAND_DIMS, _SQUEEZE, _FLIP = op("expand_dims"), op("squeeze"), op("flip")
 
 def _known_shape(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     """`shape` with its -1 replaced. Raises ValueError as NumPy does where the sizes do not fit."""
-    if min(shape, default=0) >= 0:
+    if -1 not in shape:
         return shape
-    if shape.count(-1) > 1 or min(shape) < -1:
+    if shape.count(-1) > 1:
         raise MXNetValueError("can only specify one unknown dimension")
     known = -math.prod(shape)
     if known == 0 or size % known:
@@ -105,8 +105,8 @@ def _mirrored(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def reshape_to(x: ndarray, shape: tuple[int, ...], order: str = "C", reverse: bool = False) -> ndarray:
     """`x` in another shape: a view where its layout allows. MXNet's codes are understood."""
-    if min(shape, default=0) < 0:
-        if min(shape) < -1 or reverse:
+    if shape and min(shape) < 0:
+        if reverse or min(shape) < -1:
             shape = _decode(shape, x.shape, reverse)
         shape = _known_shape(shape, x.size)
     if order == "C" or (order == "A" and not _is_fortran(x)):
@@ -183,9 +183,9 @@ def _reshape_method(
     """
     if len(shape) == 1:
         only = shape[0]
-        sizes = (only,) if type(only) is int else shape_of(only)
+        sizes = (self.size if only == -1 else only,) if type(only) is int else shape_of(only)
     else:
-        sizes = tuple(integer(n, "shape") for n in shape)
+        sizes = shape_of(shape)
     result = reshape_to(self, sizes, order, reverse)
     return result.copy() if copy else result
 
@@ -224,7 +224,7 @@ def transpose(a: Any, axes: Any = None) -> ndarray:
     """
     x = as_array(a)
     if axes is None:
-        return _TRANSPOSE(x, axes=range(x.ndim - 1, -1, -1))
+        return x.T
     numbers = tuple(axes) if not isinstance(axes, int) else (axes,)
     if len(numbers) != x.ndim:
         raise MXNetValueError("axes don't match array")

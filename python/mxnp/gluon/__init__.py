@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 
-_absent = _refuse(__name__, "SymbolBlock")
+_absent = _refuse(__name__)
 
 
 def __getattr__(name: str) -> _Any:

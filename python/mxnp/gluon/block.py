@@ -11,4 +11,4 @@ from .utils import HookHandle
 
 __all__ = ["Block", "DeferredInitializationError", "HookHandle", "HybridBlock", "Parameter", "ParameterDict"]
 
-__getattr__ = _refuse(__name__, "SymbolBlock")
+__getattr__ = _refuse(__name__)

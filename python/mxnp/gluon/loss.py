@@ -451,4 +451,4 @@ class SDMLLoss(Loss):
         return self._finish(label * (np.log(label + _TINY) - pred), None)
 
 
-__getattr__ = _refuse(__name__, "CTCLoss")
+__getattr__ = _refuse(__name__)

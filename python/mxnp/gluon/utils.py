@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from mxnp import np
+from mxnp._missing import refuse as _refuse
 from mxnp.device import Device
 from mxnp.error import MXNetError, MXNetValueError
 
@@ -175,3 +176,6 @@ def _fetch(url: str, path: str, retries: int, verify_ssl: bool) -> None:
         except OSError as error:
             if not left:
                 raise OSError(f"download: {url} cannot be fetched: {error}") from error
+
+
+__getattr__ = _refuse(__name__)

@@ -289,13 +289,6 @@ round_ = around
 trapz = trapezoid
 product, alltrue, sometrue = prod, all, any
 
-__getattr__ = _refuse(
-    __name__,
-    "apply_along_axis apply_over_axes blackman correlate fft gcd hamming hanning heaviside histogram2d "
-    "histogramdd i0 lcm ldexp frexp lexsort nanargmax nanargmin nancumprod nancumsum nanmedian "
-    "nanpercentile nanquantile packbits piecewise poly polyadd polydiv polyfit polyint "
-    "genfromtxt mirr msort npv pmt ppmt pv rate tril_indices_from triu_indices_from "
-    "polymul polysub real imag roots setxor1d spacing trim_zeros unpackbits unwrap vander",
-)
+__getattr__ = _refuse(__name__)
 __all__ = [name for name in dir() if not name.startswith("_")]
 _dispatch.register(globals())

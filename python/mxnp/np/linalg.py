@@ -36,8 +36,4 @@ __all__ = [
     "vector_norm",
 ]
 
-__getattr__ = _refuse(
-    __name__,
-    "cholesky cond det eig eigh eigvals eigvalsh inv lstsq matrix_rank pinv qr slogdet solve svd svdvals tensorinv "
-    "tensorsolve",
-)
+__getattr__ = _refuse(__name__)

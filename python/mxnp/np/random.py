@@ -44,4 +44,4 @@ __all__ = [
     "weibull",
 ]
 
-__getattr__ = _refuse(__name__, "beta chisquare f gamma multivariate_normal poisson binomial default_rng")
+__getattr__ = _refuse(__name__)

@@ -73,12 +73,5 @@ from ..util import (
 from . import random
 from ._control import cond, foreach, while_loop
 
-__getattr__ = _refuse(
-    __name__,
-    "gamma gammaln digamma ctc_loss rnn image "
-    "deformable_convolution modulated_deformable_convolution roi_pooling box_nms box_iou box_encode "
-    "box_decode multibox_prior multibox_target multibox_detection interleaved_matmul_selfatt_qk "
-    "interleaved_matmul_selfatt_valatt interleaved_matmul_encdec_qk interleaved_matmul_encdec_valatt sync_batch_norm "
-    "sldwin_atten_score sldwin_atten_context sldwin_atten_mask_like bipartite_matching round_ste sign_ste",
-)
+__getattr__ = _refuse(__name__)
 __all__ = [name for name in dir() if not name.startswith("_")]

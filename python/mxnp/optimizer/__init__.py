@@ -1,5 +1,7 @@
 """Optimizers: update rules for weights, their states, and `create` to find one by name."""
 
+from mxnp._missing import refuse as _refuse
+
 from .adam import LAMB, LANS, AdaBelief, Adam, Adamax, AdamW, Nadam
 from .adaptive import FTML, AdaDelta, AdaGrad, Ftrl, RMSProp
 from .optimizer import Optimizer, create, register
@@ -31,3 +33,5 @@ __all__ = [
     "get_updater",
     "register",
 ]
+
+__getattr__ = _refuse(__name__)

@@ -109,13 +109,4 @@ __all__ = [
     "use_np",
 ]
 
-__getattr__ = _refuse(
-    __name__,
-    "DummyIter check_consistency check_speed check_symbolic_backward check_symbolic_forward chi_square_check "
-    "compare_optimizer compare_optimizer_noise_seeded create_2d_tensor create_sparse_array create_sparse_array_zd "
-    "discard_stderr download gen_buckets_probs_with_ppf get_bz2_data get_cifar10 get_im2rec_path get_mnist "
-    "get_mnist_iterator get_mnist_pkl get_mnist_ubyte get_zip_data has_tvm_ops is_cd_run is_op_runnable mean_check "
-    "new_matrix_with_real_eigvals_2d new_matrix_with_real_eigvals_nd new_orthonormal_matrix_2d "
-    "new_sym_matrix_with_real_eigvals_2d new_sym_matrix_with_real_eigvals_nd np_symbol numeric_grad "
-    "rand_sparse_ndarray same_symbol_structure shuffle_csr_column_indices simple_forward var_check verify_generator",
-)
+__getattr__ = _refuse(__name__)

@@ -10,6 +10,10 @@ use crate::rules::{IntoOperand, Sym};
 use crate::{Bool, Complex32, Complex64, DType, Error, Result, elementwise, formula, grads, infer};
 use smallvec::smallvec;
 
+mod factor;
+
+pub use factor::{SCALE, UNSCALE};
+
 formula!(Add: Num, |a, b| a.add(b));
 formula!(Subtract: Num, |a, b| a.sub(b));
 formula!(Multiply: Num, |a, b| a.mul(b));
@@ -44,7 +48,7 @@ pub static SUBTRACT: Op = Op {
 };
 
 pub static MULTIPLY: Op = Op {
-    grad: Grad::Vjp(|v| grads!(v; v.g() * v.x(1), v.g() * v.x(0))),
+    grad: Grad::Vjp(|v| grads!(v; v.g().times(v.x(1)), v.g().times(v.x(0)))),
     saves: XY,
     cross: 0b11,
     ..Op::new("multiply", 2, infer::same, elementwise!(all: binary Multiply))
@@ -58,7 +62,7 @@ fn infer_true_divide(a: &InferArgs) -> Result<Inferred> {
 }
 
 pub static TRUE_DIVIDE: Op = Op {
-    grad: Grad::Vjp(|v| grads!(v; v.g() / v.x(1), -(v.g() * v.x(0)) / (v.x(1) * v.x(1)))),
+    grad: Grad::Vjp(|v| grads!(v; v.g().over(v.x(1)), -v.g().over(v.x(1)).times(v.x(0) / v.x(1)))),
     saves: XY,
     cross: 0b01,
     ..Op::new("true_divide", 2, infer_true_divide, elementwise!(inexact: binary Quotient))
@@ -79,14 +83,14 @@ pub static FLOOR_DIVIDE: Op = Op {
 
 /// Python's remainder: it has the divisor's sign.
 pub static MOD: Op = Op {
-    grad: Grad::Vjp(|v| grads!(v; v.g(), -(v.g() * v.x(0).binary(&FLOOR_DIVIDE, v.x(1))))),
+    grad: Grad::Vjp(|v| grads!(v; v.g(), -v.g().times(v.x(0).binary(&FLOOR_DIVIDE, v.x(1))))),
     saves: XY,
     ..Op::new("mod", 2, infer_division, elementwise!(reals: binary Mod))
 };
 
 /// C's remainder: it has the dividend's sign.
 pub static FMOD: Op = Op {
-    grad: Grad::Vjp(|v| grads!(v; v.g(), -(v.g() * (v.x(0) / v.x(1)).unary(&rounding::TRUNC)))),
+    grad: Grad::Vjp(|v| grads!(v; v.g(), -v.g().times((v.x(0) / v.x(1)).unary(&rounding::TRUNC)))),
     saves: XY,
     ..Op::new("fmod", 2, infer_division, elementwise!(reals: binary Fmod))
 };
@@ -190,11 +194,11 @@ fn infer_power(a: &InferArgs) -> Result<Inferred> {
 
 pub static POWER: Op = Op {
     grad: Grad::Vjp(|v| {
-        // 0 ** -1 and log(0) must not turn a zero factor into NaN.
+        // x ** 0 is 1 everywhere, at 0 too; 0 ** p is 0 beside every p but 0 itself.
         let (x, p) = (v.x(0), v.x(1));
         grads!(v;
-            v.g() * select(p.binary(&compare::EQUAL, 0i64), 0.0, p * x.binary(&POWER, p - 1.0)),
-            v.g() * select(x.binary(&compare::EQUAL, 0i64), 0.0, v.y(0) * x.unary(&exp_log::LOG)))
+            v.g().times(p.times(x.binary(&POWER, p - 1.0))),
+            v.g().times(select(x.binary(&compare::EQUAL, 0i64), 0.0, v.y(0) * x.unary(&exp_log::LOG))))
     }),
     saves: Saves { inputs: 0b11, outputs: 0b1 },
     ..Op::new("power", 2, infer_power, elementwise!(numbers: binary Power))
@@ -239,7 +243,7 @@ impl step::Formula1<Complex64> for Modulus {
 }
 
 pub static ABSOLUTE: Op = Op {
-    grad: Grad::Vjp(|v| grads!(v; v.g() * v.x(0).unary(&SIGN))),
+    grad: Grad::Vjp(|v| grads!(v; v.g().times(v.x(0).unary(&SIGN)))),
     saves: X,
     ..Op::new(
         "absolute",
@@ -255,7 +259,7 @@ pub static ABSOLUTE: Op = Op {
 
 /// [`ABSOLUTE`] in floating point.
 pub static FABS: Op = Op {
-    grad: Grad::Vjp(|v| grads!(v; v.g() * v.x(0).unary(&SIGN))),
+    grad: Grad::Vjp(|v| grads!(v; v.g().times(v.x(0).unary(&SIGN)))),
     saves: X,
     ..Op::new("fabs", 1, infer::float_real, elementwise!(floats: unary Absolute))
 };
@@ -295,13 +299,13 @@ pub static CONJUGATE: Op = Op {
 
 /// 1 / x; integers become floats (NumPy truncates them to 0).
 pub static RECIPROCAL: Op = Op {
-    grad: Grad::Vjp(|v| grads!(v; -(v.g() * v.y(0) * v.y(0)))),
+    grad: Grad::Vjp(|v| grads!(v; -v.g().times(v.y(0) * v.y(0)))),
     saves: Saves { inputs: 0, outputs: 0b1 },
     ..Op::new("reciprocal", 1, infer::float, elementwise!(inexact: unary Reciprocal))
 };
 
 pub static SQUARE: Op = Op {
-    grad: Grad::Vjp(|v| grads!(v; v.g() * (v.x(0) * 2.0))),
+    grad: Grad::Vjp(|v| grads!(v; v.g().times(v.x(0) * 2.0))),
     saves: X,
     ..Op::new("square", 1, infer::same, elementwise!(all: unary Square))
 };
@@ -332,9 +336,9 @@ extreme! {
 
 pub static COPYSIGN: Op = Op {
     grad: Grad::Vjp(|v| {
-        grads!(v;
-        v.g() * v.x(0).unary(&SIGN) * v.y(0).unary(&SIGN),
-        v.g() * 0.0)
+        let mut out = grads!(v; v.g().times(v.x(0).unary(&SIGN) * v.y(0).unary(&SIGN)));
+        out.push(None);
+        out
     }),
     saves: Saves { inputs: 0b1, outputs: 0b1 },
     ..Op::new("copysign", 2, infer::float_real, elementwise!(floats: binary Copysign))
@@ -342,8 +346,11 @@ pub static COPYSIGN: Op = Op {
 
 pub static HYPOT: Op = Op {
     grad: Grad::Vjp(|v| {
-        let safe = select(v.y(0).binary(&compare::EQUAL, 0i64), 1.0, v.y(0));
-        grads!(v; v.g() * v.x(0) / safe, v.g() * v.x(1) / safe)
+        // 0 at the tip of the cone.
+        let at_tip = v.y(0).binary(&compare::EQUAL, 0i64);
+        grads!(v;
+            v.g().times(select(at_tip, 0.0, v.x(0) / v.y(0))),
+            v.g().times(select(at_tip, 0.0, v.x(1) / v.y(0))))
     }),
     saves: Saves { inputs: 0b11, outputs: 0b1 },
     ..Op::new("hypot", 2, infer::float_real, elementwise!(floats: binary Hypot))
@@ -390,10 +397,12 @@ fn infer_where(a: &InferArgs) -> Result<Inferred> {
 /// `where(condition, x, y)`. The gradient of the branch not taken is 0 whatever its value.
 pub static WHERE: Op = Op {
     grad: Grad::Vjp(|v| {
-        grads!(v;
-        v.g() * 0.0,
-        select(v.x(0), v.g(), 0.0),
-        select(v.x(0).unary(&compare::LOGICAL_NOT), v.g(), 0.0))
+        // The condition is a truth value: nothing flows to it.
+        smallvec![
+            None,
+            v.needs(1).then(|| select(v.x(0), v.g(), 0.0)),
+            v.needs(2).then(|| select(v.x(0), 0.0, v.g())),
+        ]
     }),
     saves: X,
     ..Op::new("where", 3, infer_where, elementwise!(all: select Where))
@@ -430,4 +439,6 @@ pub const OPS: &[&Op] = &[
     &HYPOT,
     &CLIP,
     &WHERE,
+    &SCALE,
+    &UNSCALE,
 ];

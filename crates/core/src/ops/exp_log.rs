@@ -4,7 +4,8 @@ use crate::kernel::math;
 use crate::kernel::num::Float;
 use crate::kernel::step::{self, Formula1};
 use crate::op::{Grad, Op, Run, Saves};
-use crate::ops::nn_act;
+use crate::ops::arith::select;
+use crate::ops::{compare, nn_act};
 use crate::{Complex32, Complex64, DType, elementwise, formula, grads, infer, with_type};
 use std::f64::consts::{LN_2, LN_10};
 
@@ -67,62 +68,62 @@ const X: Saves = Saves { inputs: 0b1, outputs: 0 };
 const Y: Saves = Saves { inputs: 0, outputs: 0b1 };
 
 pub static EXP: Op = Op {
-    grad: Grad::Vjp(|v| grads!(v; v.g() * v.y(0))),
+    grad: Grad::Vjp(|v| grads!(v; v.g().times(v.y(0)))),
     saves: Y,
     ..Op::new("exp", 1, infer::float, with_complex!(Exp, ComplexExp))
 };
 
 pub static EXPM1: Op = Op {
-    grad: Grad::Vjp(|v| grads!(v; v.g() * (v.y(0) + 1.0))),
+    grad: Grad::Vjp(|v| grads!(v; v.g().times(v.y(0) + 1.0))),
     saves: Y,
     ..Op::new("expm1", 1, infer::float_real, elementwise!(floats: unary Expm1))
 };
 
 pub static EXP2: Op = Op {
-    grad: Grad::Vjp(|v| grads!(v; v.g() * v.y(0) * LN_2)),
+    grad: Grad::Vjp(|v| grads!(v; v.g().times(v.y(0) * LN_2))),
     saves: Y,
     ..Op::new("exp2", 1, infer::float_real, elementwise!(floats: unary Exp2))
 };
 
 pub static LOG: Op = Op {
-    grad: Grad::Vjp(|v| grads!(v; v.g() / v.x(0))),
+    grad: Grad::Vjp(|v| grads!(v; v.g().over(v.x(0)))),
     saves: X,
     ..Op::new("log", 1, infer::float, with_complex!(Log, ComplexLog))
 };
 
 pub static LOG2: Op = Op {
-    grad: Grad::Vjp(|v| grads!(v; v.g() / (v.x(0) * LN_2))),
+    grad: Grad::Vjp(|v| grads!(v; v.g().over(v.x(0) * LN_2))),
     saves: X,
     ..Op::new("log2", 1, infer::float_real, elementwise!(floats: unary Log2))
 };
 
 pub static LOG10: Op = Op {
-    grad: Grad::Vjp(|v| grads!(v; v.g() / (v.x(0) * LN_10))),
+    grad: Grad::Vjp(|v| grads!(v; v.g().over(v.x(0) * LN_10))),
     saves: X,
     ..Op::new("log10", 1, infer::float_real, elementwise!(floats: unary Log10))
 };
 
 pub static LOG1P: Op = Op {
-    grad: Grad::Vjp(|v| grads!(v; v.g() / (v.x(0) + 1.0))),
+    grad: Grad::Vjp(|v| grads!(v; v.g().over(v.x(0) + 1.0))),
     saves: X,
     ..Op::new("log1p", 1, infer::float_real, elementwise!(floats: unary Log1p))
 };
 
 pub static SQRT: Op = Op {
-    grad: Grad::Vjp(|v| grads!(v; v.g() / (v.y(0) * 2.0))),
+    grad: Grad::Vjp(|v| grads!(v; v.g().over(v.y(0) * 2.0))),
     saves: Y,
     ..Op::new("sqrt", 1, infer::float, with_complex!(Sqrt, ComplexSqrt))
 };
 
 pub static CBRT: Op = Op {
-    grad: Grad::Vjp(|v| grads!(v; v.g() / (v.y(0) * v.y(0) * 3.0))),
+    grad: Grad::Vjp(|v| grads!(v; v.g().over(v.y(0) * v.y(0) * 3.0))),
     saves: Y,
     ..Op::new("cbrt", 1, infer::float_real, elementwise!(floats: unary Cbrt))
 };
 
 /// 1 / sqrt(x).
 pub static RSQRT: Op = Op {
-    grad: Grad::Vjp(|v| grads!(v; v.g() * (v.y(0) * v.y(0) * v.y(0)) * -0.5)),
+    grad: Grad::Vjp(|v| grads!(v; v.g().times(v.y(0) * v.y(0) * v.y(0) * -0.5))),
     saves: Y,
     ..Op::new("rsqrt", 1, infer::float_real, elementwise!(floats: unary Rsqrt))
 };
@@ -130,9 +131,12 @@ pub static RSQRT: Op = Op {
 /// log(exp(a) + exp(b)).
 pub static LOGADDEXP: Op = Op {
     grad: Grad::Vjp(|v| {
-        grads!(v;
-        v.g() * (v.x(0) - v.x(1)).unary(&nn_act::SIGMOID),
-        v.g() * (v.x(1) - v.x(0)).unary(&nn_act::SIGMOID))
+        // Equal infinities have no difference: each counts half.
+        let (a, b) = (v.x(0), v.x(1));
+        let equal = a.binary(&compare::EQUAL, b);
+        let alike = equal.binary(&compare::LOGICAL_AND, a.unary(&compare::ISINF));
+        let apart = select(alike, 0.0, a - b);
+        grads!(v; v.g().times(apart.unary(&nn_act::SIGMOID)), v.g().times((-apart).unary(&nn_act::SIGMOID)))
     }),
     saves: Saves { inputs: 0b11, outputs: 0 },
     ..Op::new("logaddexp", 2, infer::float_real, elementwise!(floats: binary LogAddExp))

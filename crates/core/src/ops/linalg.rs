@@ -244,7 +244,7 @@ fn dot_body<'r>(_: &Attrs, _: &'r dyn crate::rules::Rules, x: &[Sym<'r>]) -> Sma
 fn grad_dot<'r>(v: &Vjp<'r>) -> SmallVec<[Option<Sym<'r>>; 3]> {
     let (xs, ys) = (v.shape(0), v.shape(1));
     if xs.is_empty() || ys.is_empty() {
-        return grads!(v; (v.g() * v.x(1)).sum_to(xs), (v.g() * v.x(0)).sum_to(ys));
+        return grads!(v; v.g().times(v.x(1)).sum_to(xs), v.g().times(v.x(0)).sum_to(ys));
     }
     let form = dot_form(xs, ys);
     let g = v.g().reshape(&[form.x[0], form.y[1]]);

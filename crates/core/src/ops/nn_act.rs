@@ -16,7 +16,7 @@ use smallvec::{SmallVec, smallvec};
 mod pointwise;
 mod softmax;
 
-pub use pointwise::{GELU, RELU, SIGMOID, SILU, SOFTPLUS};
+pub use pointwise::{GELU, MISH, RELU, SIGMOID, SILU, SOFTPLUS};
 
 attrs! {
     /// `axis`: over which the results sum to 1; `temperature`: what x is divided by; `dtype`: of the computation
@@ -70,7 +70,7 @@ fn infer_softmax(a: &InferArgs) -> Result<Inferred> {
 /// y (g - Σ g y), scaled.
 fn softmax_back<'r>(y: Sym<'r>, g: Sym<'r>, axis: i64, scale: f64) -> Sym<'r> {
     let axis = check_axis("", axis, y.shape().len()).unwrap_or(0);
-    let back = y * (g - (g * y).sum(&[axis], true));
+    let back = (g - g.times(y).sum(&[axis], true)).times(y);
     if scale == 1.0 { back } else { back * scale }
 }
 
@@ -103,7 +103,7 @@ pub static SOFTMIN: Op = Op {
 /// g - exp(y) Σ g, scaled.
 fn log_softmax_back<'r>(y: Sym<'r>, g: Sym<'r>, axis: i64, scale: f64) -> Sym<'r> {
     let axis = check_axis("", axis, y.shape().len()).unwrap_or(0);
-    let back = g - y.unary(&EXP) * g.sum(&[axis], true);
+    let back = g - g.sum(&[axis], true).times(y.unary(&EXP));
     if scale == 1.0 { back } else { back * scale }
 }
 
@@ -290,13 +290,13 @@ fn grad_leaky<'r>(v: &Vjp<'r>) -> SmallVec<[Option<Sym<'r>>; 3]> {
             let (negative, all) = attrs.exponential();
             // The smaller of x and 0: exp must not overflow in the branch not taken.
             let slope = select(positive(), all, x.binary(&MINIMUM, 0i64).unary(&EXP) * (negative * all));
-            grads!(v; g * slope)
+            grads!(v; g.times(slope))
         }
         "prelu" => {
             let shape = gamma_shape(v.shape(0), v.shape(1)).unwrap_or_default();
             grads!(v;
-                select(positive(), g, g * v.x(1).reshape(&shape)),
-                select(positive(), 0.0, g * x).sum_to(&shape).reshape(v.shape(1)),
+                select(positive(), g, g.times(v.x(1).reshape(&shape))),
+                select(positive(), 0.0, g.times(x)).sum_to(&shape).reshape(v.shape(1)),
             )
         }
         _ => grads!(v; select(positive(), g, g * attrs.slope())),
@@ -319,6 +319,7 @@ pub const OPS: &[&Op] = &[
     &SOFTPLUS,
     &GELU,
     &SILU,
+    &MISH,
     &SOFTMAX,
     &SOFTMIN,
     &LOG_SOFTMAX,

@@ -148,7 +148,7 @@ fn mean<'r>(x: Sym<'r>, axes: &[usize]) -> Sym<'r> {
 
 /// `y`, the inverse deviation and a gradient of y: the gradient of what was normalised.
 fn normalize_back<'r>(y: Sym<'r>, inv: Sym<'r>, g: Sym<'r>, axes: &[usize]) -> Sym<'r> {
-    inv * (g - mean(g, axes) - y * mean(g * y, axes))
+    (g - mean(g, axes) - mean(g.times(y), axes).times(y)).times(inv)
 }
 
 /// `normalize(x; axes, eps)`: (x - mean) / sqrt(variance + eps), the mean, and the inverse deviation, all with
@@ -169,7 +169,7 @@ pub static NORMALIZE: Op = Op {
             parts.push((g * each).broadcast_to(x));
         }
         if let Some(g) = v.heads[2] {
-            parts.push(g * inv * inv * y * -each);
+            parts.push(g.times(inv * inv * -each).times(y));
         }
         smallvec![parts.into_iter().reduce(|a, b| a + b).map(|g| g.cast(v.ins[0].0.dtype))]
     }),
@@ -284,10 +284,10 @@ fn form_grad<'r>(form: FormOf, v: &Vjp<'r>) -> SmallVec<[Option<Sym<'r>>; 3]> {
         |g: Sym<'r>, i: usize| g.cast(v.ins[i].0.dtype).sum_to(&form.affine).reshape(&form.params);
     crate::grads!(v;
         {
-            let scaled = (g * v.x(1).reshape(&form.affine)).reshape(&form.work);
+            let scaled = (g.times(v.x(1).reshape(&form.affine))).reshape(&form.work);
             normalize_back(y, inv, scaled, &form.axes).reshape(shape).cast(v.ins[0].0.dtype)
         },
-        to_params(g * y.reshape(shape), 1),
+        to_params(g.times(y.reshape(shape)), 1),
         to_params(g, 2),
     )
 }

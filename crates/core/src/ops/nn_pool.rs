@@ -451,9 +451,9 @@ fn grad_pooling<'r>(v: &Vjp<'r>) -> SmallVec<[Option<Sym<'r>>; 3]> {
     // y^(1-p) |x|^(p-1) sign(x), and 0 where the window is all zeros.
     let (x, y, p) = (v.x(0), v.y(0), attrs.p_value.unwrap_or(2));
     let slope = select(y.binary(&compare::GREATER, 0i64), y, 1.0).binary(&POWER, (1 - p) as f64);
-    let heads = select(y.binary(&compare::GREATER, 0i64), g * slope, 0.0);
+    let heads = select(y.binary(&compare::GREATER, 0i64), g.times(slope), 0.0);
     let along = x.unary(&SIGN) * x.unary(&ABSOLUTE).binary(&POWER, (p - 1) as f64);
-    smallvec![Some(heads.with(&POOL_SPREAD, to) * along)]
+    smallvec![Some(heads.with(&POOL_SPREAD, to).times(along))]
 }
 
 /// `pooling(x; kernel, pool_type, ...)`. The places of maxima are a hidden output.

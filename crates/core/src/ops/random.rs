@@ -196,7 +196,7 @@ pub static UNIFORM: Op = Op {
     grad: Grad::Vjp(|v| {
         let g = || v.g().cast(DType::F64);
         let unit = || (v.y(0).cast(DType::F64) - v.x(0)) / (v.x(1) - v.x(0));
-        grads!(v; (g() * (1.0 - unit())).sum_to(v.shape(0)), (g() * unit()).sum_to(v.shape(1)))
+        grads!(v; g().times(1.0 - unit()).sum_to(v.shape(0)), g().times(unit()).sum_to(v.shape(1)))
     }),
     saves: Saves { inputs: 0b11, outputs: 1 },
     random: true,
@@ -217,7 +217,7 @@ pub static NORMAL: Op = Op {
     grad: Grad::Vjp(|v| {
         let g = || v.g().cast(DType::F64);
         let standard = || (v.y(0).cast(DType::F64) - v.x(0)) / v.x(1);
-        grads!(v; g().sum_to(v.shape(0)), (g() * standard()).sum_to(v.shape(1)))
+        grads!(v; g().sum_to(v.shape(0)), g().times(standard()).sum_to(v.shape(1)))
     }),
     saves: Saves { inputs: 0b11, outputs: 1 },
     random: true,
@@ -245,7 +245,7 @@ pub static EXPONENTIAL: Op = Op {
     attrs: Sample::read,
     grad: Grad::Vjp(|v| {
         let g = v.g().cast(DType::F64);
-        grads!(v; (g * v.y(0).cast(DType::F64) / v.x(0)).sum_to(v.shape(0)))
+        grads!(v; g.times(v.y(0).cast(DType::F64) / v.x(0)).sum_to(v.shape(0)))
     }),
     saves: Saves { inputs: 1, outputs: 1 },
     random: true,

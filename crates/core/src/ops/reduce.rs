@@ -7,10 +7,11 @@ use crate::kernel::num::{Num, Ordered};
 use crate::kernel::reduce::Fold;
 use crate::op::{Grad, InferArgs, Inferred, Meta, Op, Run, Saves};
 use crate::ops::arith::{self, select};
+use crate::ops::scan::linear::product_before;
 use crate::ops::{compare, exp_log};
 use crate::promote::to_float;
 use crate::rules::{Sym, Vjp};
-use crate::shape::{AxisList, check_axes, numel, reduced};
+use crate::shape::{AxisList, Shape, check_axes, numel, reduced};
 use crate::{Bool, DType, Error, Result, attrs, grads, infer, with_type};
 use smallvec::smallvec;
 
@@ -180,20 +181,26 @@ pub static SUM: Op = Op {
     ..Op::new("sum", 1, infer_sum, Run::Reduce { fold: sum, axes })
 };
 
+/// For each element the product of the others over the reduced axes.
+fn product_of_others<'r>(v: &Vjp<'r>) -> Sym<'r> {
+    let shape = v.shape(0);
+    let over = axes(v.attrs, shape.len());
+    let mut order: AxisList = (0..shape.len()).filter(|i| !over.contains(i)).collect();
+    let rows: usize = order.iter().map(|&i| shape[i]).product();
+    order.extend_from_slice(&over);
+    let turned: Shape = order.iter().map(|&i| shape[i]).collect();
+    let mut back: AxisList = smallvec![0; shape.len()];
+    order.iter().enumerate().for_each(|(i, &axis)| back[axis] = i);
+    let width = over.iter().map(|&i| shape[i]).product();
+    let x = v.x(0).transpose(&order).reshape(&[rows, width]);
+    let others = product_before(x, 1, false) * product_before(x, 1, true);
+    others.reshape(&turned).transpose(&back)
+}
+
 /// The product; its gradient is right where elements are 0.
 pub static PROD: Op = Op {
     attrs: Reduce::read,
-    grad: Grad::Vjp(|v| {
-        let x = v.x(0);
-        let zero = x.binary(&compare::EQUAL, 0i64);
-        let over = axes(v.attrs, v.shape(0).len());
-        // The product of all elements but the zeros, and how many zeros there are.
-        let others = select(zero, 1.0, x).with(&PROD, sum_attrs(&over, true)).broadcast_to(v.shape(0));
-        let zeros = zero.cast(DType::I64).sum(&over, true).broadcast_to(v.shape(0));
-        let at_zero = select(zeros.binary(&compare::EQUAL, 1i64), others, 0.0);
-        let elsewhere = select(zeros.binary(&compare::EQUAL, 0i64), others / select(zero, 1.0, x), 0.0);
-        grads!(v; spread(v, v.g()) * select(zero, at_zero, elsewhere))
-    }),
+    grad: Grad::Vjp(|v| grads!(v; spread(v, v.g()).times(product_of_others(v)))),
     saves: Saves { inputs: 0b1, outputs: 0 },
     ..Op::new(
         "prod",
@@ -351,7 +358,7 @@ pub static VAR: Op = Op {
     attrs: Moment::read,
     grad: Grad::Vjp(|v| {
         let (d, _, n) = deviation(v.attrs, v.x(0));
-        grads!(v; spread_moment(v, v.g()) * (d * (2.0 / n)).cast(v.ins[0].0.dtype))
+        grads!(v; spread_moment(v, v.g()).times((d * (2.0 / n)).cast(v.ins[0].0.dtype)))
     }),
     saves: Saves { inputs: 0b1, outputs: 0 },
     ..Op::new(
@@ -369,7 +376,7 @@ pub static STD: Op = Op {
         let (d, _, n) = deviation(v.attrs, v.x(0));
         let y = v.y(0);
         let inverse = select(y.binary(&compare::EQUAL, 0i64), 0.0, 1.0 / y);
-        grads!(v; spread_moment(v, v.g() * inverse) * (d * (1.0 / n)).cast(v.ins[0].0.dtype))
+        grads!(v; spread_moment(v, v.g().times(inverse)).times((d * (1.0 / n)).cast(v.ins[0].0.dtype)))
     }),
     saves: Saves { inputs: 0b1, outputs: 0b1 },
     ..Op::new(

@@ -2,14 +2,16 @@
 
 use crate::attrs::Attrs;
 use crate::kernel::lane::Lane;
-use crate::kernel::num::{Inexact, Num};
+use crate::kernel::num::Num;
 use crate::kernel::pass::{self, Load, Pass, Slot, Source, Store};
-use crate::op::{Arity, Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
+use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
 use crate::par::Parallel;
 use crate::shape::{Shape, check_axis, numel};
 use crate::view::{View, ViewMut};
 use crate::{DType, Layout, Result, attrs, grads, with_type};
 use smallvec::smallvec;
+
+pub mod linear;
 
 attrs! {
     /// `axis`: the axis to run along (None: the flattened array); `dtype`: of the result; `reverse`: from the
@@ -152,71 +154,14 @@ pub static CUMSUM: Op = Op {
 pub static CUMPROD: Op = Op {
     attrs: Scan::read,
     grad: Grad::Vjp(|v| {
-        let attrs = v.attrs.get::<Scan>().clone();
-        grads!(v; v.x(0).apply(&CUMPROD_BACKWARD, Attrs::new(attrs), &[
-            crate::rules::IntoOperand::operand(v.g())]).reshape(v.shape(0)))
+        let Scan { axis, reverse, .. } = *v.attrs.get::<Scan>();
+        grads!(v; {
+            let x = v.x(0).reshape(&v.outs[0].0.shape);
+            linear::cumprod_back(x, v.g(), axis.unwrap_or(0), reverse).reshape(v.shape(0))
+        })
     }),
     saves: Saves { inputs: 0b1, outputs: 0 },
     ..Op::new("cumprod", 1, infer, Run::Kernel(cumprod))
 };
 
-/// (x, g): the gradient of cumprod, exact where elements are 0. With P the products of the others,
-/// grad[i] = sum over k >= i of g[k] P[k without i], which the recurrence t[i] = g[i] + x[i+1] t[i+1] gives as
-/// (x[0] ... x[i-1]) t[i].
-static CUMPROD_BACKWARD: Op = Op {
-    attrs: Scan::read,
-    arity: Arity::Exactly(2),
-    grad: Grad::None("cumprod has first-order gradients only"),
-    ..Op::new("_cumprod_backward", 2, infer, Run::Kernel(cumprod_backward))
-};
-
-fn cumprod_backward(args: &KernelArgs) -> Result<()> {
-    with_type!(inexact args.ins[0].dtype, T => backward_lines::<T>(args), else ());
-    Ok(())
-}
-
-fn backward_lines<T: Lane<Wide: Inexact>>(args: &KernelArgs) {
-    let (x, g, out) = (&args.ins[0], &args.ins[1], args.out(0));
-    let size = numel(&x.layout.shape);
-    if size == 0 {
-        return;
-    }
-    copy(g, &out, args.par);
-    // x in row-major order, where it is not already.
-    let mut owned = vec![T::default(); size];
-    let layout = Layout::contiguous(&x.layout.shape);
-    // SAFETY: `owned` has room for the layout.
-    let packed = unsafe { ViewMut::new(owned.as_mut_ptr().cast(), &layout, x.dtype) };
-    copy(x, &packed, args.par);
-    let attrs = args.attrs.get::<Scan>();
-    let lines = Lines::of(&x.layout.shape, attrs.axis);
-    let (start, x) = (Start(out.ptr::<T>()), &owned);
-    lines.each_strip(args.par, &|first, width| {
-        for k in 0..width {
-            let index = |step: usize| {
-                let row = if attrs.reverse { lines.length - 1 - step } else { step };
-                first + k + row * lines.apart
-            };
-            // SAFETY: the strip's elements lie within the output, and strips are disjoint.
-            unsafe {
-                let mut later = T::Wide::ZERO;
-                for step in (0..lines.length).rev() {
-                    let g = (*start.at(index(step))).widen();
-                    if step + 1 < lines.length {
-                        later = later.mul(x[index(step + 1)].widen());
-                    }
-                    later = g.add(later);
-                    *start.at(index(step)) = T::narrow(later);
-                }
-                let mut before = T::Wide::ONE;
-                for step in 0..lines.length {
-                    let at = start.at(index(step));
-                    *at = T::narrow(before.mul((*at).widen()));
-                    before = before.mul(x[index(step)].widen());
-                }
-            }
-        }
-    });
-}
-
-pub const OPS: &[&Op] = &[&CUMSUM, &CUMPROD, &CUMPROD_BACKWARD];
+pub const OPS: &[&Op] = &[&CUMSUM, &CUMPROD, &linear::RECURRENCE];

@@ -15,14 +15,16 @@ const X: Saves = Saves { inputs: 0b1, outputs: 0 };
 const Y: Saves = Saves { inputs: 0, outputs: 0b1 };
 
 pub static ERF: Op = Op {
-    grad: Grad::Vjp(|v| grads!(v; v.g() * (-v.x(0).unary(&SQUARE)).unary(&exp_log::EXP) * FRAC_2_SQRT_PI)),
+    grad: Grad::Vjp(
+        |v| grads!(v; v.g().times((-v.x(0).unary(&SQUARE)).unary(&exp_log::EXP) * FRAC_2_SQRT_PI)),
+    ),
     saves: X,
     ..Op::new("erf", 1, infer::float_real, elementwise!(floats: unary Erf))
 };
 
 pub static ERFINV: Op = Op {
     grad: Grad::Vjp(
-        |v| grads!(v; v.g() * v.y(0).unary(&SQUARE).unary(&exp_log::EXP) * (1.0 / FRAC_2_SQRT_PI)),
+        |v| grads!(v; v.g().times(v.y(0).unary(&SQUARE).unary(&exp_log::EXP) * (1.0 / FRAC_2_SQRT_PI))),
     ),
     saves: Y,
     ..Op::new("erfinv", 1, infer::float_real, elementwise!(floats: unary Erfinv))

@@ -4,7 +4,8 @@ use crate::kernel::math::{self, TRIG_LIMIT};
 use crate::kernel::num::Float;
 use crate::kernel::step::Formula1;
 use crate::op::{Grad, Op, Saves};
-use crate::ops::arith;
+use crate::ops::arith::{self, select};
+use crate::ops::compare;
 use crate::ops::exp_log::SQRT;
 use crate::{elementwise, formula, grads, infer};
 
@@ -88,18 +89,18 @@ macro_rules! ops {
     };
 }
 ops! {
-    SIN "sin" Sin X |v| v.g() * v.x(0).unary(&COS);
-    COS "cos" Cos X |v| -(v.g() * v.x(0).unary(&SIN));
-    TAN "tan" Tan Y |v| v.g() * (v.y(0) * v.y(0) + 1.0);
-    ARCSIN "arcsin" Arcsin X |v| v.g() / (1.0 - v.x(0) * v.x(0)).unary(&SQRT);
-    ARCCOS "arccos" Arccos X |v| -(v.g() / (1.0 - v.x(0) * v.x(0)).unary(&SQRT));
-    ARCTAN "arctan" Arctan X |v| v.g() / (v.x(0) * v.x(0) + 1.0);
-    SINH "sinh" Sinh X |v| v.g() * v.x(0).unary(&COSH);
-    COSH "cosh" Cosh X |v| v.g() * v.x(0).unary(&SINH);
-    TANH "tanh" Tanh Y |v| v.g() * (1.0 - v.y(0) * v.y(0));
-    ARCSINH "arcsinh" Arcsinh X |v| v.g() / (v.x(0) * v.x(0) + 1.0).unary(&SQRT);
-    ARCCOSH "arccosh" Arccosh X |v| v.g() / (v.x(0) * v.x(0) - 1.0).unary(&SQRT);
-    ARCTANH "arctanh" Arctanh X |v| v.g() / (1.0 - v.x(0) * v.x(0));
+    SIN "sin" Sin X |v| v.g().times(v.x(0).unary(&COS));
+    COS "cos" Cos X |v| -v.g().times(v.x(0).unary(&SIN));
+    TAN "tan" Tan Y |v| v.g().times(v.y(0) * v.y(0) + 1.0);
+    ARCSIN "arcsin" Arcsin X |v| v.g().over((1.0 - v.x(0) * v.x(0)).unary(&SQRT));
+    ARCCOS "arccos" Arccos X |v| -v.g().over((1.0 - v.x(0) * v.x(0)).unary(&SQRT));
+    ARCTAN "arctan" Arctan X |v| v.g().over(v.x(0) * v.x(0) + 1.0);
+    SINH "sinh" Sinh X |v| v.g().times(v.x(0).unary(&COSH));
+    COSH "cosh" Cosh X |v| v.g().times(v.x(0).unary(&SINH));
+    TANH "tanh" Tanh Y |v| v.g().times(1.0 - v.y(0) * v.y(0));
+    ARCSINH "arcsinh" Arcsinh X |v| v.g().over((v.x(0) * v.x(0) + 1.0).unary(&SQRT));
+    ARCCOSH "arccosh" Arccosh X |v| v.g().over((v.x(0) * v.x(0) - 1.0).unary(&SQRT));
+    ARCTANH "arctanh" Arctanh X |v| v.g().over(1.0 - v.x(0) * v.x(0));
     DEGREES "degrees" Degrees NOTHING |v| v.g() * (180.0 / std::f64::consts::PI);
     RADIANS "radians" Radians NOTHING |v| v.g() * (std::f64::consts::PI / 180.0);
 }
@@ -107,9 +108,11 @@ const NOTHING: Saves = Saves { inputs: 0, outputs: 0 };
 
 pub static ARCTAN2: Op = Op {
     grad: Grad::Vjp(|v| {
+        // In steps that neither overflow nor underflow; 0 at the origin, which has no angle, and far out.
         let (y, x) = (v.x(0), v.x(1));
-        let square = y.unary(&arith::SQUARE) + x.unary(&arith::SQUARE);
-        grads!(v; v.g() * x / square, -(v.g() * y / square))
+        let r = y.binary(&arith::HYPOT, x);
+        let none = r.binary(&compare::EQUAL, 0i64).binary(&compare::LOGICAL_OR, r.unary(&compare::ISINF));
+        grads!(v; v.g().times(select(none, 0.0, x / r / r)), -v.g().times(select(none, 0.0, y / r / r)))
     }),
     saves: Saves { inputs: 0b11, outputs: 0 },
     ..Op::new("arctan2", 2, infer::float_real, elementwise!(floats: binary Arctan2))

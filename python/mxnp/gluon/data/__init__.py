@@ -25,4 +25,4 @@ __all__ = [
     "vision",
 ]
 
-__getattr__ = _refuse(__name__, "RecordFileDataset")
+__getattr__ = _refuse(__name__)

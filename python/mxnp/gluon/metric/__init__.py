@@ -1,5 +1,7 @@
 """Metrics: running figures over batches. Labels come first, then predictions; `get` gives (name, value)."""
 
+from mxnp._missing import refuse as _refuse
+
 from .base import (
     CompositeEvalMetric,
     CustomMetric,
@@ -50,3 +52,5 @@ __all__ = [
     "np",
     "register",
 ]
+
+__getattr__ = _refuse(__name__)

@@ -65,9 +65,4 @@ __all__ = [
     "Swish",
 ]
 
-__getattr__ = _refuse(
-    __name__,
-    "Conv1DTranspose Conv2DTranspose Conv3DTranspose DeformableConvolution GroupNorm InstanceNorm "
-    "ModulatedDeformableConvolution PixelShuffle1D PixelShuffle2D PixelShuffle3D ReflectionPad2D SymbolBlock "
-    "SyncBatchNorm",
-)
+__getattr__ = _refuse(__name__)

@@ -7,4 +7,4 @@ from .datasets import MNIST, FashionMNIST, ImageFolderDataset
 
 __all__ = ["MNIST", "FashionMNIST", "ImageFolderDataset", "datasets", "transforms"]
 
-__getattr__ = _refuse(__name__, "CIFAR10 CIFAR100 ImageListDataset ImageRecordDataset")
+__getattr__ = _refuse(__name__)

@@ -151,4 +151,4 @@ def _decode_with_pillow(data: bytes, flag: int) -> onp.ndarray:
     return array if flag else array[..., None]
 
 
-__getattr__ = _refuse(__name__, "CIFAR10 CIFAR100 ImageListDataset ImageRecordDataset")
+__getattr__ = _refuse(__name__)

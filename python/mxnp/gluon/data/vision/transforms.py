@@ -172,9 +172,4 @@ def _as_mxnp(x: Any) -> Any:
     return np.array(x, dtype=x.dtype)
 
 
-__getattr__ = _refuse(
-    __name__,
-    "CenterCrop CropResize HybridRandomApply RandomApply RandomBrightness RandomColorJitter RandomContrast "
-    "RandomCrop RandomFlipLeftRight RandomFlipTopBottom RandomGray RandomHue RandomLighting RandomResizedCrop "
-    "RandomRotation RandomSaturation Resize Rotate",
-)
+__getattr__ = _refuse(__name__)
