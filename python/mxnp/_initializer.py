@@ -21,6 +21,10 @@ class InitDesc(str):
     """A parameter's name that carries `attrs` and the initializer of the whole network.
 
     attrs['__init__'] is the parameter's own initializer: an Initializer, a name, or what `dumps` returns.
+
+    >>> name = mx.init.InitDesc("weight", {"lr_mult": "2"})
+    >>> name, name.attrs
+    ('weight', {'lr_mult': '2'})
     """
 
     __slots__ = ("attrs", "global_init")
@@ -38,12 +42,30 @@ class InitDesc(str):
 
 
 def register(klass: type[Initializer]) -> type[Initializer]:
-    """Class decorator: make `create` find the class under its lower-cased name."""
+    """Class decorator: make `create` find the class under its lower-cased name.
+
+    >>> @mx.init.register
+    ... class Sevens(mx.init.Initializer):
+    ...     def _init_weight(self, name, data):
+    ...         data[:] = 7
+    >>> w = np.empty(2)
+    >>> mx.init.create("sevens")("weight", w)
+    >>> w
+    array([7., 7.])
+    """
     return _add(getattr(klass, "__name__", "").lower(), klass)
 
 
 def alias(*aliases: str) -> Callable[[type[Initializer]], type[Initializer]]:
-    """Class decorator: make `create` find the class under these names too."""
+    """Class decorator: make `create` find the class under these names too.
+
+    >>> @mx.init.alias("eights")
+    ... class Eight(mx.init.Initializer):
+    ...     def _init_weight(self, name, data):
+    ...         data[:] = 8
+    >>> mx.init.create("eights")
+    Eight()
+    """
 
     def decorate(klass: type[Initializer]) -> type[Initializer]:
         for name in aliases:
@@ -114,6 +136,15 @@ class Initializer:
     Called with a name and an array it fills the array: by the parameter's own initializer where the name is
     an InitDesc that carries one, else by the end of the name: `_init_weight` for weight, ones for gamma,
     running_var and max, zeros for bias, beta, running_mean and min. Other names raise ValueError.
+
+    >>> class Countdown(mx.init.Initializer):
+    ...     def _init_weight(self, name, data):
+    ...         data[:] = np.arange(data.size, 0, -1).reshape(data.shape)
+    >>> layer = nn.Dense(2, in_units=2)
+    >>> layer.initialize(Countdown())
+    >>> layer.weight.data()
+    array([[4., 3.],
+           [2., 1.]])
     """
 
     # How names end, and the method that fills arrays of that name; the first that fits decides.

@@ -56,7 +56,11 @@ def num_gpus() -> int:
 
 
 def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
-    """Free and total bytes of a GPU's memory. Raises MXNetError where there is no such GPU."""
+    """Free and total bytes of a GPU's memory. Raises MXNetError where there is no such GPU.
+
+    >>> if mx.num_gpus():
+    ...     free, total = gpu_memory_info(0)
+    """
     raise MXNetError(f"gpu_memory_info: there is no gpu({device_id}), only {num_gpus()} usable GPUs")
 
 

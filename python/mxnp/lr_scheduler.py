@@ -1,7 +1,7 @@
 """Learning-rate schedules: functions from the number of updates done to a learning rate.
 
 Every schedule here is a pure function of `num_update` and its arguments, so it can be plotted, restarted or
-shared without remembering where it was. This module must not import anything of mxnp but its errors.
+shared without remembering where it was. This module must not import anything of mxnp that knows arrays.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from bisect import bisect_left
 from numbers import Integral, Real
 from typing import Any
 
+from ._repr import call_of
 from .error import MXNetNotImplementedError, MXNetTypeError, MXNetValueError
 
 __all__ = ["CosineScheduler", "FactorScheduler", "LRScheduler", "MultiFactorScheduler", "PolyScheduler"]
@@ -37,6 +38,12 @@ class LRScheduler:
         `learning_rate` of its own beside the schedule.
     warmup_steps: updates over which the rate rises from `warmup_begin_lr` to `base_lr`.
     warmup_mode: 'linear', or 'constant' to stay at `warmup_begin_lr` for all of the warm-up.
+
+    >>> class Halving(LRScheduler):
+    ...     def __call__(self, num_update):
+    ...         return self.base_lr / 2 ** (num_update // 10)
+    >>> Halving(base_lr=1.0)(25)
+    0.25
     """
 
     def __init__(
@@ -58,6 +65,9 @@ class LRScheduler:
             raise MXNetValueError(
                 f"{type(self).__name__}: warmup_mode must be 'linear' or 'constant', got {warmup_mode!r}"
             )
+
+    def __repr__(self) -> str:
+        return call_of(self)
 
     @property
     def warmup_final_lr(self) -> float:
@@ -200,6 +210,9 @@ class PolyScheduler(_AnnealingScheduler):
     ) -> None:
         super().__init__(max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         self.power = _require_number(self, "pwr", pwr)
+
+    def __repr__(self) -> str:
+        return call_of(self, pwr=self.power)
 
     def _remaining(self, progress: float) -> float:
         return (1.0 - progress) ** self.power

@@ -10,7 +10,11 @@ __all__ = ["Feature", "Features", "feature_list"]
 
 
 class Feature:
-    """One feature: `name`, and whether it is `enabled`."""
+    """One feature: `name`, and whether it is `enabled`.
+
+    >>> mx.runtime.Feature("CPU_SSE", True)
+    ✔ CPU_SSE
+    """
 
     def __init__(self, name: str, enabled: bool) -> None:
         self.name, self.enabled = name, enabled
@@ -20,7 +24,11 @@ class Feature:
 
 
 def feature_list() -> list[Feature]:
-    """The features MXNet programs ask for; the GPU's are looked up now."""
+    """The features MXNet programs ask for; the GPU's are looked up now.
+
+    >>> "CPU_SSE" in [feature.name for feature in mx.runtime.feature_list()]
+    True
+    """
     gpu = num_gpus() > 0
     known = {"CPU_SSE": True, "F16C": True, "INT64_TENSOR_SIZE": True, "SIGNAL_HANDLER": True}
     absent = (

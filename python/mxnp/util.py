@@ -63,7 +63,13 @@ def set_np(shape: bool = True, array: bool = True, dtype: bool = False) -> None:
 
 
 def reset_np() -> None:
-    """MXNet's state before `set_np`: the default dtype is float32."""
+    """MXNet's state before `set_np`: the default dtype is float32.
+
+    >>> npx.reset_np()
+    >>> npx.is_np_array()
+    False
+    >>> npx.set_np()
+    """
     set_np(shape=False, array=False, dtype=False)
 
 
@@ -95,13 +101,24 @@ def is_np_default_dtype() -> bool:
 
 
 def set_np_shape(active: bool) -> bool:
-    """Sets the shape flag and gives the former one."""
+    """Sets the shape flag and gives the former one.
+
+    >>> npx.set_np_shape(True)
+    True
+    """
     before, _flags.shape = _flags.shape, bool(active)
     return before
 
 
 def set_np_default_dtype(is_np_default_dtype: bool = True) -> bool:
-    """Sets whether NumPy's default dtypes are the defaults, and gives the former setting."""
+    """Sets whether NumPy's default dtypes are the defaults, and gives the former setting.
+
+    >>> before = npx.set_np_default_dtype(True)
+    >>> np.ones(1).dtype, before
+    (dtype('float64'), False)
+    >>> npx.set_np_default_dtype(before)
+    True
+    """
     return _core.set_numpy_dtype(bool(is_np_default_dtype))
 
 
@@ -125,12 +142,22 @@ class _Flag:
 
 
 def np_shape(active: bool = True) -> _Flag:
-    """A with-block with the shape flag set."""
+    """A with-block with the shape flag set.
+
+    >>> with mx.util.np_shape(True):
+    ...     print(mx.util.is_np_shape())
+    True
+    """
     return _Flag(set_np_shape, active)
 
 
 def np_array(active: bool = True) -> _Flag:
-    """A with-block with the array flag set."""
+    """A with-block with the array flag set.
+
+    >>> with mx.util.np_array(True):
+    ...     print(mx.util.is_np_array())
+    True
+    """
     return _Flag(_set_array, active)
 
 
@@ -164,17 +191,38 @@ def _within(make: Callable[[], _Flag], target: Any) -> Any:
 
 
 def use_np_shape(func: Any) -> Any:
-    """Decorator: the function, or the class's methods, run with the shape flag set."""
+    """Decorator: the function, or the class's methods, run with the shape flag set.
+
+    >>> @mx.util.use_np_shape
+    ... def shaped():
+    ...     return npx.is_np_shape()
+    >>> shaped()
+    True
+    """
     return _within(np_shape, func)
 
 
 def use_np_array(func: Any) -> Any:
-    """Decorator: the function, or the class's methods, run with the array flag set."""
+    """Decorator: the function, or the class's methods, run with the array flag set.
+
+    >>> @mx.util.use_np_array
+    ... def made():
+    ...     return npx.is_np_array()
+    >>> made()
+    True
+    """
     return _within(np_array, func)
 
 
 def use_np_default_dtype(func: Any) -> Any:
-    """Decorator: the function, or the class's methods, run with NumPy's default dtypes."""
+    """Decorator: the function, or the class's methods, run with NumPy's default dtypes.
+
+    >>> @mx.util.use_np_default_dtype
+    ... def made():
+    ...     return np.ones(1).dtype
+    >>> made(), np.ones(1).dtype
+    (dtype('float64'), dtype('float32'))
+    """
     return _within(np_default_dtype, func)
 
 
@@ -191,7 +239,14 @@ def use_np(func: Any) -> Any:
 
 
 def set_module(module: str) -> Callable[[Any], Any]:
-    """Decorator: `__module__` of the function or class becomes `module`."""
+    """Decorator: `__module__` of the function or class becomes `module`.
+
+    >>> @mx.util.set_module("elsewhere")
+    ... def function():
+    ...     pass
+    >>> function.__module__
+    'elsewhere'
+    """
 
     def mark(target: Any) -> Any:
         if module is not None:
@@ -207,7 +262,13 @@ def getenv(name: str) -> str | None:
 
 
 def setenv(name: str, value: str | None) -> None:
-    """Sets the environment variable `name`, or removes it where `value` is None."""
+    """Sets the environment variable `name`, or removes it where `value` is None.
+
+    >>> mx.util.setenv("MXNP_EXAMPLE", "1")
+    >>> mx.util.getenv("MXNP_EXAMPLE")
+    '1'
+    >>> mx.util.setenv("MXNP_EXAMPLE", None)
+    """
     if value is None:
         os.environ.pop(name, None)
     else:
@@ -225,7 +286,11 @@ def get_gpu_count() -> int:
 
 
 def default_array(source_array: Any, device: Any = None, dtype: Any = None, ctx: Any = None) -> _core.ndarray:
-    """`np.array` under its name in MXNet's util."""
+    """`np.array` under its name in MXNet's util.
+
+    >>> mx.util.default_array([1, 2])
+    array([1., 2.])
+    """
     return _core.array(source_array, dtype, device if ctx is None else ctx)
 
 

@@ -1,5 +1,6 @@
 """Every example of the documentation runs: docstrings of the public names, and the programs in Markdown files."""
 
+import ast
 import doctest
 import importlib
 import inspect
@@ -18,27 +19,19 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 PROGRAM = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def public_modules():
-    """Names of mxnp's modules without a leading underscore anywhere."""
+def modules():
+    """The names of mxnp's modules, private ones too: what they define is public under another name."""
     found = pkgutil.walk_packages(mxnp.__path__, "mxnp.")
-    names = [module.name for module in found]
-    return ["mxnp", *(name for name in names if "._" not in name and not name.endswith("__main__"))]
+    return ["mxnp", *(module.name for module in found if not module.name.endswith("__main__"))]
 
 
-def documented(module):
-    """Each public name of `module` with its object, as a user reaches it."""
-    names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
-    for name in names:
-        value = getattr(module, name)
-        if not inspect.ismodule(value) and (getattr(value, "__module__", None) or "mxnp").startswith("mxnp"):
-            yield name, value
-
-
-@pytest.mark.parametrize("name", public_modules())
-def test_docstrings(name):
-    module = importlib.import_module(name)
-    runner, failures = doctest.DocTestRunner(verbose=False, optionflags=FLAGS), []
+def examples(name):
+    """The examples of everything that the module called `name` defines: what is written in Python, what is made from
+    the op tables (universal functions), and the native classes with the methods attached to them.
+    """
+    module, finder = importlib.import_module(name), doctest.DocTestFinder()
     globs = {
+        **vars(module),
         "mx": mxnp,
         "np": mxnp.np,
         "npx": mxnp.npx,
@@ -46,15 +39,34 @@ def test_docstrings(name):
         "gluon": mxnp.gluon,
         "nn": mxnp.gluon.nn,
     }
-    tests = doctest.DocTestFinder(recurse=False).find(module, name, globs=globs)
-    for label, value in documented(module):
-        # An example may use what stands in the file it is written in.
-        own = vars(sys.modules.get(getattr(value, "__module__", None) or "", module))
-        tests += doctest.DocTestFinder().find(value, f"{name}.{label}", globs={**own, **globs})
-    for test in tests:
+    if name == "mxnp._core":
+        native = [value for value in vars(module).values() if not inspect.ismodule(value)]
+    else:
+        yield from finder.find(module, name, globs=globs)
+        native = [value for value in vars(module).values() if isinstance(value, mxnp._core.Ufunc)]
+    for value in native:
+        label = f"{name}.{getattr(value, '__name__', type(value).__name__)}"
+        yield from finder.find(value, label, module=False, globs=globs)
+
+
+@pytest.mark.parametrize("name", modules())
+def test_docstrings(name):
+    runner, failures = doctest.DocTestRunner(verbose=False, optionflags=FLAGS), []
+    for test in examples(name):
         mxnp.np.random.seed(0)
         runner.run(test, out=failures.append)
     assert not failures, "".join(failures)
+
+
+def test_no_example_is_left_out():
+    """Every docstring with an example in the sources is among those that test_docstrings runs."""
+    root = Path(mxnp.__file__).parent
+    run = {test.docstring for name in modules() for test in examples(name) if test.examples}
+    for path in root.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+                text = ast.get_docstring(node, clean=False) or ""
+                assert ">>>" not in text or text in run, f"{path.relative_to(root)}: {node.name}"
 
 
 def programs():

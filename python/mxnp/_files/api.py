@@ -9,7 +9,15 @@ from .arrays import load_arrays, save_arrays
 
 
 def save(file: str | os.PathLike | IO[bytes], arr: Any) -> None:
-    """np.save: write one array as .npy; `.npy` is added to a file name without it, as NumPy does."""
+    """np.save: write one array as .npy; `.npy` is added to a file name without it, as NumPy does.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> np.save(file, np.ones(2))
+    >>> _ = file.seek(0)
+    >>> np.load(file)
+    array([1., 1.])
+    """
     if isinstance(arr, (dict, list, tuple)):
         from mxnp import np
 
@@ -18,7 +26,15 @@ def save(file: str | os.PathLike | IO[bytes], arr: Any) -> None:
 
 
 def savez(file: str | os.PathLike | IO[bytes], *args: Any, **kwds: Any) -> None:
-    """np.savez: write arrays as .npz under their keywords, or arr_0, ...; `.npz` is added where missing."""
+    """np.savez: write arrays as .npz under their keywords, or arr_0, ...; `.npz` is added where missing.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> np.savez(file, x=np.ones(2))
+    >>> _ = file.seek(0)
+    >>> np.load(file)
+    {'x': array([1., 1.])}
+    """
     save_arrays(_with_suffix(file, ".npz"), _named(args, kwds))
 
 
@@ -27,6 +43,13 @@ def load(file: str | os.PathLike | IO[bytes]) -> Any:
 
     Reads what `save` and `savez` write, NumPy's files, MXNet 1.x and 2 parameter files and safetensors. A
     damaged file raises an error that is both an MXNetError and a ValueError.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> np.savez(file, np.ones(1), b=np.zeros(1))
+    >>> _ = file.seek(0)
+    >>> np.load(file)
+    {'b': array([0.]), 'arr_0': array([1.])}
     """
     data = load_arrays(file)
     if isinstance(data, dict):
@@ -35,12 +58,28 @@ def load(file: str | os.PathLike | IO[bytes]) -> Any:
 
 
 def npx_save(file: str | os.PathLike | IO[bytes], arr: Any) -> None:
-    """npx.save: write an array, a list or a dict of arrays to exactly `file`; `load` gives the same kind."""
+    """npx.save: write an array, a list or a dict of arrays to exactly `file`; `load` gives the same kind.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> npx.save(file, [np.ones(2)])
+    >>> _ = file.seek(0)
+    >>> npx.load(file)
+    [array([1., 1.])]
+    """
     save_arrays(file, arr)
 
 
 def npx_savez(file: str | os.PathLike | IO[bytes], *args: Any, **kwds: Any) -> None:
-    """npx.savez: write arrays to exactly `file`, under their keywords or arr_0, arr_1, ..."""
+    """npx.savez: write arrays to exactly `file`, under their keywords or arr_0, arr_1, ...
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> npx.savez(file, np.ones(2))
+    >>> _ = file.seek(0)
+    >>> npx.load(file)
+    {'arr_0': array([1., 1.])}
+    """
     save_arrays(file, _named(args, kwds))
 
 

@@ -11,7 +11,16 @@ _fresh_key = count()
 
 
 class HookHandle:
-    """Stands for one attached hook; `detach()`, or leaving a `with` block, takes the hook off."""
+    """Stands for one attached hook; `detach()`, or leaving a `with` block, takes the hook off.
+
+    >>> layer = nn.Dense(2)
+    >>> handle = layer.register_forward_hook(lambda block, inputs, outputs: print(outputs.shape))
+    >>> handle
+    HookHandle(attached)
+    >>> handle.detach()
+    >>> handle
+    HookHandle(detached)
+    """
 
     def __init__(self) -> None:
         self._hooks: Hooks | None = None
@@ -23,6 +32,9 @@ class HookHandle:
             raise AssertionError("this handle has a hook already")
         self._hooks = hooks
         hooks[self._key] = hook
+
+    def __repr__(self) -> str:
+        return f"HookHandle({'detached' if self._hooks is None else 'attached'})"
 
     def detach(self) -> None:
         """Take the hook off; nothing when it is off already."""

@@ -73,6 +73,10 @@ class Trainer:
         self._stored: dict[int, Any] = {}
         self._updaters: list[Updater] = []
 
+    def __repr__(self) -> str:
+        devices = f", devices={list(self._devices)}" if self._devices and len(self._devices) > 1 else ""
+        return f"Trainer({len(self._params)} parameters, {self._optimizer!r}{devices})"
+
     # Rates
 
     @property

@@ -114,12 +114,22 @@ def clip_global_norm(arrays: list[Any], max_norm: float, check_isfinite: bool = 
 
 
 def shape_is_known(shape: tuple[int, ...] | None) -> bool:
-    """Whether every dimension is known: none is -1."""
+    """Whether every dimension is known: none is -1.
+
+    >>> gluon.utils.shape_is_known((2, 3)), gluon.utils.shape_is_known((2, -1))
+    (True, False)
+    """
     return shape is not None and all(size >= 0 for size in shape)
 
 
 def check_sha1(filename: str | os.PathLike[str], sha1_hash: str) -> bool:
-    """Whether the file's SHA-1 is `sha1_hash` (hexadecimal)."""
+    """Whether the file's SHA-1 is `sha1_hash` (hexadecimal).
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     print(gluon.utils.check_sha1(file.name, "da39a3ee5e6b4b0d3255bfef95601890afd80709"))
+    True
+    """
     with open(filename, "rb") as file:
         return hashlib.file_digest(file, "sha1").hexdigest() == sha1_hash
 

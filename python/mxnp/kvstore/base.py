@@ -17,10 +17,19 @@ class KVStoreBase:
     """Interface of a store; a subclass made known with `KVStoreBase.register` is found by `create`.
 
     Values are one array, or a list with one array for each device.
+
+    >>> @mx.kvstore.KVStoreBase.register
+    ... class Forgetful(mx.kvstore.KVStoreBase):
+    ...     pass
+    >>> mx.kvstore.create("forgetful")
+    Forgetful('forgetful')
     """
 
     OPTIMIZER = "optimizer"
     kv_registry: ClassVar[dict[str, Callable[[], KVStoreBase]]] = {}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.type!r})"
 
     def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
         """Make `value` the value of the new key, and copy it to every array of `out`."""

@@ -37,6 +37,9 @@ class KVStore(KVStoreBase):
         self._stored: dict[Key, Any] = {}
         self._updater: Callable[[Key, Any, Any], None] | None = None
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._type!r}) of {len(self._stored)} keys"
+
     def init(self, key: Any, value: Any) -> None:
         """Make a copy of `value` (of its first array, given a list) the value of the new `key`."""
         for each, arrays in _pairs("init", key, value):

@@ -136,6 +136,11 @@ class AdamW(_Correctable):
 
     weight -= lr_t * (m / (sqrt(v) + epsilon) + wd * weight), g without decay. As in MXNet lr_t is the
     bias-corrected rate in both terms; `correct_bias=False` uses lr.
+
+    >>> opt, w = mx.optimizer.AdamW(learning_rate=0.1, wd=0.01), np.array([1.0, -2.0])
+    >>> opt.update(0, w, np.array([0.5, 1.0]), opt.create_state(0, w))
+    >>> w.round(4)
+    array([ 0.8997, -2.0994])
     """
 
     def _apply(self, index: int, weight: Any, grad: Any, state: Any, lr: float, wd: float) -> None:
@@ -153,6 +158,11 @@ class AdaBelief(_Correctable):
     """AdaBelief (Zhuang et al., 2020): Adam whose v is the running mean of (g - m)^2 + epsilon.
 
     Here wd * weight is added to the gradient before clipping.
+
+    >>> opt, w = mx.optimizer.AdaBelief(learning_rate=0.1), np.array([1.0, -2.0])
+    >>> opt.update(0, w, np.array([0.5, 1.0]), opt.create_state(0, w))
+    >>> w.round(4)
+    array([ 0.8892, -2.111 ])
     """
 
     def _apply(self, index: int, weight: Any, grad: Any, state: Any, lr: float, wd: float) -> None:
@@ -170,6 +180,11 @@ class Adamax(_TwoMoments):
     """Adam with the infinity norm (Kingma and Ba, 2014).
 
     v = max(beta2 * v, |g|), weight -= lr / (1 - beta1^t) * m / (v + epsilon).
+
+    >>> opt, w = mx.optimizer.Adamax(learning_rate=0.1), np.array([1.0, -2.0])
+    >>> opt.update(0, w, np.array([0.5, 1.0]), opt.create_state(0, w))
+    >>> w.round(4)
+    array([ 0.9, -2.1])
     """
 
     default_learning_rate = 0.002
@@ -195,7 +210,13 @@ class Adamax(_TwoMoments):
 
 @register
 class Nadam(_TwoMoments):
-    """Adam with Nesterov momentum (Dozat, 2016), its momentum warmed up by `schedule_decay`."""
+    """Adam with Nesterov momentum (Dozat, 2016), its momentum warmed up by `schedule_decay`.
+
+    >>> opt, w = mx.optimizer.Nadam(learning_rate=0.1), np.array([1.0, -2.0])
+    >>> opt.update(0, w, np.array([0.5, 1.0]), opt.create_state(0, w))
+    >>> w.round(4)
+    array([ 0.8944, -2.1056])
+    """
 
     def __init__(
         self,
@@ -232,6 +253,11 @@ class LAMB(_TwoMoments):
     u = m' / (sqrt(v') + epsilon) + wd * weight, with m' and v' bias-corrected unless `bias_correction=False`;
     weight -= lr * |weight| / |u| * u. |weight| is kept within `lower_bound` and `upper_bound`; where a norm
     is 0 the ratio is 1.
+
+    >>> opt, w = mx.optimizer.LAMB(learning_rate=0.1), np.array([1.0, -2.0])
+    >>> opt.update(0, w, np.array([0.5, 1.0]), opt.create_state(0, w))
+    >>> w.round(4)
+    array([ 0.8419, -2.1581])
     """
 
     def __init__(
@@ -273,6 +299,11 @@ class LANS(_TwoMoments):
 
     u and w are LAMB's directions with m' and with g in the numerator, each scaled to the weight's norm;
     weight -= lr * (beta1 * u + (1 - beta1) * w).
+
+    >>> opt, w = mx.optimizer.LANS(learning_rate=0.1), np.array([1.0, -2.0])
+    >>> opt.update(0, w, np.array([0.5, 1.0]), opt.create_state(0, w))
+    >>> w.round(4)
+    array([ 0.8419, -2.1581])
     """
 
     def __init__(

@@ -20,6 +20,11 @@ class AdaGrad(Optimizer):
     """AdaGrad (Duchi et al., 2011): h += g^2, weight -= lr * g / (sqrt(h) + epsilon).
 
     1.x's `eps` is accepted for `epsilon`.
+
+    >>> opt, w = mx.optimizer.AdaGrad(learning_rate=0.1), np.array([1.0, -2.0])
+    >>> opt.update(0, w, np.array([0.5, 1.0]), opt.create_state(0, w))
+    >>> w.round(4)
+    array([ 0.9, -2.1])
     """
 
     default_learning_rate = 0.01
@@ -52,6 +57,11 @@ class RMSProp(Optimizer):
     weight -= lr * g / (sqrt(n) + epsilon). With `centered` (Graves, 2013), a is the running mean of g,
     d = momentum * d - lr * g / sqrt(n - a^2 + epsilon), weight += d; `momentum` plays no part otherwise.
     `clip_weights` clips the weight afterwards. 1.x's `gamma1` (rho) and `gamma2` (momentum) are accepted.
+
+    >>> opt, w = mx.optimizer.RMSProp(learning_rate=0.1), np.array([1.0, -2.0])
+    >>> opt.update(0, w, np.array([0.5, 1.0]), opt.create_state(0, w))
+    >>> w.round(4)
+    array([ 0.6838, -2.3162])
     """
 
     default_learning_rate = 0.001
@@ -106,6 +116,11 @@ class AdaDelta(Optimizer):
 
     n and d are the running means, with rate `rho`, of g^2 and of squared steps;
     step = sqrt(d + epsilon) / sqrt(n + epsilon) * g, weight -= lr * step.
+
+    >>> opt, w = mx.optimizer.AdaDelta(learning_rate=1.0), np.array([1.0, -2.0])
+    >>> opt.update(0, w, np.array([0.5, 1.0]), opt.create_state(0, w))
+    >>> w.round(4)
+    array([ 0.9968, -2.0032])
     """
 
     default_learning_rate = 1.0
@@ -144,6 +159,11 @@ class Ftrl(Optimizer):
 
     g without decay; z += g - (sqrt(n + g^2) - sqrt(n)) * weight / lr; n += g^2;
     weight = (sign(z) * lamda1 - z) / ((beta + sqrt(n)) / lr + wd) where |z| > lamda1, else 0.
+
+    >>> opt, w = mx.optimizer.Ftrl(learning_rate=0.1), np.array([1.0, -2.0])
+    >>> opt.update(0, w, np.array([0.5, 1.0]), opt.create_state(0, w))
+    >>> w.round(4)
+    array([ 0.2993, -1.0495])
     """
 
     default_learning_rate = 0.1
@@ -176,7 +196,16 @@ class Ftrl(Optimizer):
 
 @register
 class FTML(Optimizer):
-    """Follow the moving leader (Zheng and Kwok, 2017). 1.x's `clip_grad` is accepted for `clip_gradient`."""
+    """Follow the moving leader (Zheng and Kwok, 2017). 1.x's `clip_grad` is accepted for `clip_gradient`.
+
+    With b = beta1 and c = beta2: v = c v + (1 - c) g^2, d' = (1 - b^t) / lr * (sqrt(v / (1 - c^t)) +
+    epsilon), z = b z + (1 - b) g - (d' - b d) * weight, weight = -z / d'.
+
+    >>> opt, w = mx.optimizer.FTML(learning_rate=0.1), np.array([1.0, -2.0])
+    >>> opt.update(0, w, np.array([0.5, 1.0]), opt.create_state(0, w))
+    >>> w.round(4)
+    array([ 0.9, -2.1])
+    """
 
     default_learning_rate = 0.0025
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from mxnp import autograd, np
+from mxnp._repr import call_of
 from mxnp.error import MXNetNotImplementedError, MXNetTypeError, MXNetValueError
 
 __all__ = ["Optimizer", "create", "register"]
@@ -37,6 +38,15 @@ class Optimizer:
     begin_num_update: the count of updates to start from.
     multi_precision: keep a float32 copy of each float16 or bfloat16 weight, and update that.
     sym, aggregate_num, use_fused_step: accepted for MXNet's sake.
+
+    >>> class Plain(mx.optimizer.Optimizer):
+    ...     def step(self, indices, weights, grads, states):
+    ...         for index, weight, grad in zip(indices, weights, grads):
+    ...             weight -= self._get_lr(index) * self.rescale_grad * grad
+    >>> opt, w = Plain(learning_rate=0.5), np.array([1.0])
+    >>> opt.update(0, w, np.array([1.0]), opt.create_state(0, w))
+    >>> w
+    array([0.5])
     """
 
     opt_registry: ClassVar[dict[str, type[Optimizer]]] = {}
@@ -96,11 +106,22 @@ class Optimizer:
             scheduler.base_lr = learning_rate
         return learning_rate
 
+    def __repr__(self) -> str:
+        return call_of(self, learning_rate=self.lr)
+
     # Registry
 
     @staticmethod
     def register(klass: type[Optimizer]) -> type[Optimizer]:
-        """Class decorator: make `create(name)` find the class under its lower-cased name."""
+        """Class decorator: make `create(name)` find the class under its lower-cased name.
+
+        >>> @mx.optimizer.register
+        ... class Still(mx.optimizer.Optimizer):
+        ...     def update(self, index, weight, grad, state):
+        ...         pass
+        >>> type(mx.optimizer.create("still")).__name__
+        'Still'
+        """
         name = klass.__name__.lower()
         known = Optimizer.opt_registry.get(name)
         if known is not None and (known.__module__, known.__qualname__) != (
@@ -113,7 +134,11 @@ class Optimizer:
 
     @staticmethod
     def create_optimizer(name: str | Optimizer, **kwargs: Any) -> Optimizer:
-        """The optimizer registered as `name` (any case), made with `kwargs`, or an Optimizer unchanged."""
+        """The optimizer registered as `name` (any case), made with `kwargs`, or an Optimizer unchanged.
+
+        >>> mx.optimizer.create("adam", learning_rate=0.1).learning_rate
+        0.1
+        """
         if isinstance(name, Optimizer):
             if kwargs:
                 raise MXNetValueError(

@@ -90,7 +90,15 @@ Optimizer.opt_registry["ccsgd"] = SGD  # 1.x's other name of it
 
 @register
 class NAG(_Momentum):
-    """Nesterov's accelerated gradient: SGD's momentum m, then weight += momentum * m - lr * g."""
+    """Nesterov's accelerated gradient: SGD's momentum m, then weight += momentum * m - lr * g.
+
+    Nesterov (1983), in the form of Sutskever et al. (2013).
+
+    >>> opt, w = mx.optimizer.NAG(learning_rate=0.1), np.array([1.0, -2.0])
+    >>> opt.update(0, w, np.array([0.5, 1.0]), opt.create_state(0, w))
+    >>> w.round(4)
+    array([ 0.905, -2.19 ])
+    """
 
     default_learning_rate = 0.1
 
@@ -125,6 +133,11 @@ class Signum(_Momentum):
 
     m = momentum * m - (1 - momentum) * g, weight = (1 - lr * wd_lh) * weight + lr * sign(m), where g includes
     `wd`; without momentum the sign of the gradient alone decides, and `wd` plays no part in it.
+
+    >>> opt, w = mx.optimizer.Signum(learning_rate=0.1), np.array([1.0, -2.0])
+    >>> opt.update(0, w, np.array([0.5, 1.0]), opt.create_state(0, w))
+    >>> w.round(4)
+    array([ 0.9, -2.1])
     """
 
     default_learning_rate = 0.01
@@ -157,7 +170,15 @@ class Signum(_Momentum):
 
 @register
 class SGLD(Optimizer):
-    """Stochastic gradient Langevin dynamics (Welling and Teh, 2011): half a step, noise of variance lr."""
+    """Stochastic gradient Langevin dynamics (Welling and Teh, 2011): half a step, noise of variance lr.
+
+    weight += noise - lr / 2 * g. The noise comes from mxnp's random numbers.
+
+    >>> opt, w = mx.optimizer.SGLD(learning_rate=0.01), np.zeros(1000)
+    >>> opt.update(0, w, np.zeros(1000), opt.create_state(0, w))
+    >>> 0.09 < float(w.std()) < 0.11
+    True
+    """
 
     default_learning_rate = 0.1
 
@@ -174,7 +195,15 @@ class SGLD(Optimizer):
 
 @register
 class DCASGD(_Momentum):
-    """SGD for delayed gradients: g is corrected by lamda * g^2 * (weight - weight at the last update)."""
+    """SGD for delayed gradients: g is corrected by lamda * g^2 * (weight - weight at the last update).
+
+    Zheng et al. (2017).
+
+    >>> opt, w = mx.optimizer.DCASGD(learning_rate=0.1), np.array([1.0, -2.0])
+    >>> opt.update(0, w, np.array([0.5, 1.0]), opt.create_state(0, w))
+    >>> w.round(4)
+    array([ 0.95, -2.1 ])
+    """
 
     default_learning_rate = 0.1
 
@@ -213,6 +242,11 @@ class LARS(SGD):
     Biases, gammas and betas (by the parameter's name) keep the plain rate, and so does a weight or gradient
     of norm 0. |g| is the norm after rescaling, before clipping. Nothing waits for the norms.
     1.x's `eps` is accepted for `epsilon`.
+
+    >>> opt, w = mx.optimizer.LARS(learning_rate=1.0, eta=0.1), np.array([1.0, -2.0])
+    >>> opt.update(0, w, np.array([0.5, 1.0]), opt.create_state(0, w))
+    >>> w.round(4)
+    array([ 0.9, -2.2])
     """
 
     def __init__(

@@ -29,6 +29,9 @@ class Updater:
         self.states: dict[int | str, Any] = {}
         self.states_synced: dict[int | str, bool] = {}
 
+    def __repr__(self) -> str:
+        return f"Updater({self.optimizer!r}) of {len(self.states)} states"
+
     def __call__(self, index: Any, grad: Any, weight: Any) -> None:
         """Update `weight` in place; all three may be lists of the same length."""
         if not isinstance(index, (list, tuple)):
@@ -84,5 +87,11 @@ class _OnDevice:
 
 
 def get_updater(optimizer: Optimizer) -> Updater:
-    """An Updater for `optimizer`."""
+    """An Updater for `optimizer`.
+
+    >>> update, w = get_updater(mx.optimizer.SGD(learning_rate=1.0)), np.array([2.0])
+    >>> update(0, np.array([0.5]), w)
+    >>> w
+    array([1.5])
+    """
     return Updater(optimizer)

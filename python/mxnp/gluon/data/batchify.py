@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as onp
 
+from mxnp._repr import call_of
 from mxnp.error import MXNetTypeError, MXNetValueError
 
 
@@ -15,12 +16,20 @@ def default_batchify_fn(data: Sequence) -> Any:
     """Stack samples along a new first axis; a batch of tuples is a list of stacked fields, of dicts a dict of them.
 
     Arrays keep their dtype; Python's ints become int64, its floats the default float dtype.
+
+    >>> x, y = default_batchify_fn([(onp.ones(2, "float32"), 0), (onp.zeros(2, "float32"), 1)])
+    >>> x.shape, y
+    ((2, 2), array([0, 1], dtype=int64))
     """
     return to_mxnp(stack_samples(data))
 
 
 def stack_samples(data: Sequence) -> Any:
-    """As default_batchify_fn, but arrays that are NumPy's stay so: what a worker process computes and sends."""
+    """As default_batchify_fn, but arrays that are NumPy's stay so: what a worker process computes and sends.
+
+    >>> stack_samples([1.0, 2.0])
+    array([1., 2.], dtype=float32)
+    """
     if not len(data):
         raise MXNetValueError("batchify: there are no samples to stack")
     first = data[0]
@@ -50,7 +59,11 @@ def stack_samples(data: Sequence) -> Any:
 
 
 def to_mxnp(batch: Any) -> Any:
-    """NumPy arrays in `batch` (lists, tuples and dicts are entered) as mxnp arrays of the same dtype."""
+    """NumPy arrays in `batch` (lists, tuples and dicts are entered) as mxnp arrays of the same dtype.
+
+    >>> to_mxnp([onp.ones(2, "int32")])
+    [array([1, 1], dtype=int32)]
+    """
     if isinstance(batch, onp.ndarray):
         from mxnp import np
 
@@ -71,6 +84,9 @@ class Stack:
 
     def __init__(self, use_shared_mem: bool = False):
         self._use_shared_mem = use_shared_mem
+
+    def __repr__(self) -> str:
+        return call_of(self)
 
     def __call__(self, data: Sequence) -> Any:
         """The stacked batch of `data`."""
@@ -102,6 +118,9 @@ class Pad:
         self._round_to = round_to
         self._use_shared_mem = use_shared_mem
 
+    def __repr__(self) -> str:
+        return call_of(self, val=self._pad_val)
+
     def __call__(self, data: Sequence) -> Any:
         """The padded batch of `data`."""
         arrays = [item.asnumpy() if is_mxnp(item) else onp.asarray(item) for item in data]
@@ -119,12 +138,19 @@ class Pad:
 
 
 class Append:
-    """A list with each sample as an array of its own; `expand` adds a first axis of length 1 at `batch_axis`."""
+    """A list with each sample as an array of its own; `expand` adds a first axis of length 1 at `batch_axis`.
+
+    >>> [x.shape for x in Append()([[1, 2], [3]])]
+    [(1, 2), (1, 1)]
+    """
 
     def __init__(self, expand: bool = True, batch_axis: int = 0, use_shared_mem: bool = False):
         self._expand = expand
         self._batch_axis = batch_axis
         self._use_shared_mem = use_shared_mem
+
+    def __repr__(self) -> str:
+        return call_of(self)
 
     def __call__(self, data: Sequence) -> list:
         """The list of arrays."""
@@ -136,6 +162,10 @@ class Group:
     """One batch function for each field of the samples: `Group(Stack(), Pad())` or `Group([Stack(), Pad()])`.
 
     The batch is a tuple with what each function returns.
+
+    >>> tokens, label = Group(Pad(), Stack())([([1, 2], 0), ([3], 1)])
+    >>> tokens.shape, label
+    ((2, 2), array([0, 1], dtype=int64))
     """
 
     def __init__(self, fn: Callable | Sequence[Callable], *args: Callable):
@@ -148,6 +178,9 @@ class Group:
                     f"Group: function {i} is a {type(each).__name__}, which cannot be called"
                 )
 
+    def __repr__(self) -> str:
+        return call_of(self)
+
     def __call__(self, data: Sequence) -> tuple:
         """The batch of each field of `data`."""
         if len(data[0]) != len(self._fn):
@@ -156,7 +189,14 @@ class Group:
 
 
 class AsList:
-    """The samples as they are, in a list."""
+    """The samples as they are, in a list.
+
+    >>> AsList()(["a", "b"])
+    ['a', 'b']
+    """
+
+    def __repr__(self) -> str:
+        return call_of(self)
 
     def __call__(self, data: Sequence) -> list:
         """`data` as a list."""
@@ -164,7 +204,11 @@ class AsList:
 
 
 def is_mxnp(value: Any) -> bool:
-    """Whether `value` is an mxnp array (told by its methods, so that nothing need be imported)."""
+    """Whether `value` is an mxnp array (told by its methods, so that nothing need be imported).
+
+    >>> is_mxnp(np.ones(1)), is_mxnp(onp.ones(1))
+    (True, False)
+    """
     return hasattr(value, "asnumpy") and hasattr(value, "attach_grad")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as onp
 
+from mxnp._repr import call_of
 from mxnp.error import MXNetValueError
 
 from ._seeding import EpochSeeds, batch_generators, draw_epoch, mix, seed_sample
@@ -74,6 +75,14 @@ class DataLoader:
         self._fetch = _Fetch(dataset, self._batchify_fn)
         self._pool: WorkerPool | None = None
         self._finalizer: weakref.finalize | None = None
+
+    def __repr__(self) -> str:
+        workers, batchify = self._num_workers, self._batchify_fn
+        return call_of(
+            self,
+            prefetch=None if self._prefetch == 2 * workers else self._prefetch,
+            batchify_fn=None if batchify is default_batchify_fn else batchify,
+        )
 
     def __len__(self) -> int:
         return len(self._batch_sampler)

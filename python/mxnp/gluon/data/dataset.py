@@ -11,16 +11,31 @@ from typing import Any
 
 import numpy as onp
 
+from mxnp._repr import call_of
 from mxnp.error import MXNetTypeError, MXNetValueError
 
 from .sampler import Sampler
 
 
 class Dataset:
-    """A collection of samples. Subclasses define `__getitem__(index)` and `__len__()`."""
+    """A collection of samples. Subclasses define `__getitem__(index)` and `__len__()`.
+
+    >>> class Squares(gluon.data.Dataset):
+    ...     def __getitem__(self, idx):
+    ...         return idx**2
+    ...
+    ...     def __len__(self):
+    ...         return 5
+    >>> evens = Squares().filter(lambda x: x % 2 == 0)
+    >>> [evens[i] for i in range(len(evens))]
+    [0, 4, 16]
+    """
 
     def __getitem__(self, idx: int) -> Any:
         raise NotImplementedError(f"{type(self).__name__} does not define __getitem__")
+
+    def __repr__(self) -> str:
+        return call_of(self)
 
     def __len__(self) -> int:
         raise NotImplementedError(f"{type(self).__name__} does not define __len__")
@@ -76,8 +91,19 @@ class Dataset:
         return self.transform(_TransformFirst(fn), lazy)
 
 
-class SimpleDataset(Dataset):
-    """Samples from a list, an array, or anything with a length and items."""
+class SizedDataset(Dataset):
+    """A data set of mxnp's own, whose length is known at no cost: it is shown."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__.lstrip('_')}({len(self)} samples)"
+
+
+class SimpleDataset(SizedDataset):
+    """Samples from a list, an array, or anything with a length and items.
+
+    >>> gluon.data.SimpleDataset(["a", "b", "c"])[1]
+    'b'
+    """
 
     def __init__(self, data: Any):
         self._data = data
@@ -92,7 +118,7 @@ class SimpleDataset(Dataset):
         return self._data[indices] if is_array(self._data) else None
 
 
-class ArrayDataset(Dataset):
+class ArrayDataset(SizedDataset):
     """Sample i is the tuple of the i-th items of several arrays, lists or datasets of one length (or one item alone).
 
     >>> features, labels = onp.ones((3, 2), "float32"), [7, 8, 9]
@@ -128,7 +154,7 @@ class ArrayDataset(Dataset):
         return rows[0] if len(rows) == 1 else rows
 
 
-class _Subset(Dataset):
+class _Subset(SizedDataset):
     """Some samples of another dataset, in the order of `indices`."""
 
     def __init__(self, dataset: Dataset, indices: Sequence[int]):
@@ -145,7 +171,7 @@ class _Subset(Dataset):
         return take_batch(self._dataset, [self._indices[i] for i in indices])
 
 
-class _LazyTransformDataset(Dataset):
+class _LazyTransformDataset(SizedDataset):
     """`fn` of each sample, computed when the sample is read."""
 
     def __init__(self, dataset: Dataset, fn: Callable):

@@ -5,13 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from mxnp._repr import call_of
 from mxnp.error import MXNetValueError
 
 LAST_BATCH = ("keep", "discard", "rollover")
 
 
 class Sampler:
-    """An iterable of sample indices, or of lists of them, with a length. Subclasses define both methods."""
+    """An iterable of sample indices, or of lists of them, with a length. Subclasses define both methods.
+
+    >>> class Backwards(gluon.data.Sampler):
+    ...     def __init__(self, length):
+    ...         self.length = length
+    ...
+    ...     def __iter__(self):
+    ...         return iter(range(self.length - 1, -1, -1))
+    ...
+    ...     def __len__(self):
+    ...         return self.length
+    >>> list(Backwards(3))
+    [2, 1, 0]
+    """
+
+    def __repr__(self) -> str:
+        return call_of(self)
 
     def __len__(self) -> int:
         raise NotImplementedError(f"{type(self).__name__} does not define __len__")
@@ -42,6 +59,9 @@ class RandomSampler(Sampler):
     """The indices 0 to `length - 1` in a new random order at each iteration.
 
     The order is drawn from mxnp's random numbers (`np.random.seed`) when the iteration starts.
+
+    >>> sorted(gluon.data.RandomSampler(4))
+    [0, 1, 2, 3]
     """
 
     def __init__(self, length: int):
@@ -59,7 +79,11 @@ class RandomSampler(Sampler):
 
 
 class FilterSampler(Sampler):
-    """The indices of the samples of `dataset` for which `fn(sample)` is true, found once at construction."""
+    """The indices of the samples of `dataset` for which `fn(sample)` is true, found once at construction.
+
+    >>> list(gluon.data.FilterSampler(lambda x: x > 1, [3, 0, 2]))
+    [0, 2]
+    """
 
     def __init__(self, fn: Callable[[object], bool], dataset: Any):
         self._fn = fn

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as onp
 
+from mxnp._repr import call_of
 from mxnp.error import MXNetIndexError, MXNetNotImplementedError, MXNetTypeError, MXNetValueError
 
 __all__ = [
@@ -35,6 +36,14 @@ class EvalMetric:
     output_names, label_names: the entries that `update_dict` takes, all by default.
 
     A subclass defines `update(labels, preds)` and adds to `sum_metric` and `num_inst`.
+
+    >>> class Largest(gluon.metric.EvalMetric):
+    ...     def update(self, labels, preds):
+    ...         self.sum_metric, self.num_inst = max(self.sum_metric, float(preds.max())), 1
+    >>> metric = Largest("largest")
+    >>> metric.update(None, np.array([1.0, 4.0]))
+    >>> metric.get()
+    ('largest', 4.0)
     """
 
     def __init__(
@@ -49,6 +58,9 @@ class EvalMetric:
         self.label_names = label_names
         self._kwargs = kwargs
         self.reset()
+
+    def __repr__(self) -> str:
+        return call_of(self)
 
     def __str__(self) -> str:
         return f"EvalMetric: {dict(self.get_name_value())}"
@@ -124,6 +136,9 @@ def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool 
     """Refuse labels and predictions of different number, or with `shape` of different shape.
 
     Returns both, single arrays in lists where `wrap` is True.
+
+    >>> check_label_shapes([1, 2], [3, 4])
+    ([1, 2], [3, 4])
     """
     mine, its = (labels.shape, preds.shape) if shape else (len(labels), len(preds))
     if mine != its:
@@ -137,13 +152,29 @@ def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool 
 
 
 def register(klass: type[EvalMetric], name: str | None = None) -> type[EvalMetric]:
-    """Class decorator: make `create` find the class under its lower-cased name."""
+    """Class decorator: make `create` find the class under its lower-cased name.
+
+    >>> @gluon.metric.register
+    ... class Nothing(gluon.metric.EvalMetric):
+    ...     def update(self, labels, preds):
+    ...         self.num_inst += len(preds)
+    >>> gluon.metric.create("nothing", name="zero").get()
+    ('zero', nan)
+    """
     _registry[(name or klass.__name__).lower()] = klass
     return klass
 
 
 def alias(*aliases: str) -> Callable[[type[EvalMetric]], type[EvalMetric]]:
-    """Class decorator: make `create` find the class under these names too."""
+    """Class decorator: make `create` find the class under these names too.
+
+    >>> @gluon.metric.alias("none-at-all")
+    ... class Zero(gluon.metric.EvalMetric):
+    ...     def update(self, labels, preds):
+    ...         self.num_inst += len(preds)
+    >>> gluon.metric.create("none-at-all", name="zero").get()
+    ('zero', nan)
+    """
 
     def decorate(klass: type[EvalMetric]) -> type[EvalMetric]:
         for name in aliases:
@@ -185,7 +216,13 @@ def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
 @alias("composite")
 @register
 class CompositeEvalMetric(EvalMetric):
-    """Several metrics updated together; `get` gives a list of names and a list of values."""
+    """Several metrics updated together; `get` gives a list of names and a list of values.
+
+    >>> metric = gluon.metric.CompositeEvalMetric(["mae", "mse"])
+    >>> metric.update(np.array([1.0, 2.0]), np.array([1.0, 4.0]))
+    >>> metric.get()
+    (['mae', 'mse'], [1.0, 2.0])
+    """
 
     def __init__(
         self,
@@ -244,6 +281,11 @@ class CustomMetric(EvalMetric):
     """A metric from `feval(label, pred)`, which gets NumPy arrays and returns a value, or (sum, count).
 
     allow_extra_outputs: there may be more predictions than labels; the surplus is left out.
+
+    >>> metric = gluon.metric.CustomMetric(lambda label, pred: abs(label - pred).max(), name="worst")
+    >>> metric.update(np.array([1.0, 2.0]), np.array([1.0, 4.0]))
+    >>> metric.get()[0], float(metric.get()[1])
+    ('worst', 2.0)
     """
 
     def __init__(
@@ -282,5 +324,11 @@ def np(
     name: str | None = None,
     allow_extra_outputs: bool = False,
 ) -> CustomMetric:
-    """A CustomMetric from a function of NumPy arrays."""
+    """A CustomMetric from a function of NumPy arrays.
+
+    >>> metric = gluon.metric.np(lambda label, pred: float((label == pred).all()), name="exact")
+    >>> metric.update(np.array([1.0, 2.0]), np.array([1.0, 2.0]))
+    >>> metric.get()
+    ('exact', 1.0)
+    """
     return CustomMetric(numpy_feval, name, allow_extra_outputs)

@@ -69,7 +69,15 @@ class Accuracy(EvalMetric):
 @alias("top_k_accuracy", "top_k_acc")
 @register
 class TopKAccuracy(EvalMetric):
-    """The part of samples whose label is among the `top_k` most likely classes; of equals the first counts."""
+    """The part of samples whose label is among the `top_k` most likely classes; of equals the first counts.
+
+    labels: (samples,); predictions: (samples, classes).
+
+    >>> metric = gluon.metric.TopKAccuracy(top_k=2)
+    >>> metric.update(np.array([2, 0]), np.array([[0.1, 0.6, 0.3], [0.2, 0.5, 0.3]]))
+    >>> metric.get()
+    ('top_k_accuracy_2', 0.5)
+    """
 
     def __init__(
         self,
@@ -103,7 +111,13 @@ class TopKAccuracy(EvalMetric):
 
 @register
 class BinaryAccuracy(EvalMetric):
-    """The part of probabilities that lie on the label's side of `threshold`; labels are 0 and 1."""
+    """The part of probabilities that lie on the label's side of `threshold`; labels are 0 and 1.
+
+    >>> metric = gluon.metric.BinaryAccuracy(threshold=0.6)
+    >>> metric.update(np.array([0, 1, 1]), np.array([0.5, 0.7, 0.55]))
+    >>> round(metric.get()[1], 4)
+    0.6667
+    """
 
     def __init__(
         self,
@@ -166,7 +180,15 @@ class _Confusion(EvalMetric):
 
 @register
 class MCC(_Confusion):
-    """Matthews' correlation coefficient of two classes, over all samples so far."""
+    """Matthews' correlation coefficient of two classes, over all samples so far.
+
+    Predictions: (samples, 2) scores, or classes in the labels' shape.
+
+    >>> metric = gluon.metric.MCC()
+    >>> metric.update(np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0]))
+    >>> round(metric.get()[1], 4)
+    0.5774
+    """
 
     def __init__(
         self,
@@ -184,7 +206,13 @@ class MCC(_Confusion):
 
 @register
 class PCC(_Confusion):
-    """The discrete Pearson correlation of labels and predicted classes (Gorodkin, 2004), over all samples."""
+    """The discrete Pearson correlation of labels and predicted classes (Gorodkin, 2004), over all samples.
+
+    >>> metric = gluon.metric.PCC()
+    >>> metric.update(np.array([0, 1, 2]), np.array([[0.9, 0, 0], [0, 0.8, 0.1], [0, 0.6, 0.3]]))
+    >>> round(metric.get()[1], 4)
+    0.6124
+    """
 
     def __init__(
         self,

@@ -23,6 +23,11 @@ class Fbeta(EvalMetric):
         (samples, classes); 'multilabel' probabilities and 0-1 labels of (samples, classes).
     average: 'micro' adds the counts of all classes, 'macro' averages the classes' scores, None gives them all.
     Where nothing is predicted and nothing is there the score is 0.
+
+    >>> metric = gluon.metric.Fbeta(beta=2)
+    >>> metric.update(np.array([1, 0, 1, 1]), np.array([0.9, 0.4, 0.3, 0.8]))
+    >>> round(metric.get()[1], 4)
+    0.7143
     """
 
     def __init__(

@@ -23,6 +23,13 @@ class CrossEntropy(EvalMetric):
     ignore_label: samples of this label do not count.
     axis: the axis of the classes.
     from_logits: the predictions are logits, of which the softmax is taken.
+
+    labels: (samples,); predictions: (samples, classes), or with the classes along `axis`.
+
+    >>> metric = gluon.metric.CrossEntropy()
+    >>> metric.update(np.array([0, 1]), np.array([[0.5, 0.5], [0.5, 0.5]]))
+    >>> round(metric.get()[1], 4)
+    0.6931
     """
 
     def __init__(
@@ -81,7 +88,11 @@ class CrossEntropy(EvalMetric):
 @alias("nll_loss", "nllloss")
 @register
 class NegativeLogLikelihood(CrossEntropy):
-    """1.x's name of `CrossEntropy`."""
+    """1.x's name of `CrossEntropy`.
+
+    >>> gluon.metric.create("nll_loss").get()
+    ('nll-loss', nan)
+    """
 
     def __init__(
         self,
@@ -95,7 +106,13 @@ class NegativeLogLikelihood(CrossEntropy):
 
 @register
 class Perplexity(CrossEntropy):
-    """exp of the mean cross-entropy over all samples so far."""
+    """exp of the mean cross-entropy over all samples so far.
+
+    >>> metric = gluon.metric.Perplexity()
+    >>> metric.update(np.array([0, 1]), np.array([[0.5, 0.5], [0.5, 0.5]]))
+    >>> round(metric.get()[1], 4)
+    2.0
+    """
 
     def __init__(
         self,
@@ -144,7 +161,13 @@ class Loss(EvalMetric):
 
 @register
 class Torch(Loss):
-    """`Loss` under another name, kept for MXNet's sake."""
+    """`Loss` under another name, kept for MXNet's sake.
+
+    >>> metric = gluon.metric.Torch()
+    >>> metric.update(None, np.array([1.0, 2.0]))
+    >>> metric.get()
+    ('torch', 1.5)
+    """
 
     def __init__(
         self,

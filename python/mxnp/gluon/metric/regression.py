@@ -58,7 +58,15 @@ class _MeanError(_OfNumbers):
 
 @register
 class MAE(_MeanError):
-    """The mean absolute error."""
+    """The mean absolute error.
+
+    Labels and predictions have one shape, but for axes of length 1.
+
+    >>> metric = gluon.metric.MAE()
+    >>> metric.update(np.array([1.0, 2.0, 4.0]), np.array([1.0, 3.0, 3.0]))
+    >>> round(metric.get()[1], 4)
+    0.6667
+    """
 
     _name = "mae"
 
@@ -68,7 +76,13 @@ class MAE(_MeanError):
 
 @register
 class MSE(_MeanError):
-    """The mean squared error."""
+    """The mean squared error.
+
+    >>> metric = gluon.metric.MSE()
+    >>> metric.update(np.array([1.0, 2.0, 4.0]), np.array([1.0, 3.0, 3.0]))
+    >>> round(metric.get()[1], 4)
+    0.6667
+    """
 
     _name = "mse"
 
@@ -78,7 +92,13 @@ class MSE(_MeanError):
 
 @register
 class RMSE(MSE):
-    """The root of the mean squared error over all samples so far."""
+    """The root of the mean squared error over all samples so far.
+
+    >>> metric = gluon.metric.RMSE()
+    >>> metric.update(np.array([1.0, 2.0, 4.0]), np.array([1.0, 3.0, 3.0]))
+    >>> round(metric.get()[1], 4)
+    0.8165
+    """
 
     _name = "rmse"
 
@@ -90,7 +110,13 @@ class RMSE(MSE):
 
 @register
 class MeanPairwiseDistance(_OfNumbers):
-    """The mean over samples of the p-norm of the difference along the last axis."""
+    """The mean over samples of the p-norm of the difference along the last axis.
+
+    >>> metric = gluon.metric.MeanPairwiseDistance()
+    >>> metric.update(np.array([[1.0, 0.0]]), np.array([[3.0, 4.0]]))
+    >>> round(metric.get()[1], 4)
+    4.4721
+    """
 
     _name = "mpd"
 
@@ -115,7 +141,13 @@ class MeanPairwiseDistance(_OfNumbers):
 
 @register
 class MeanCosineSimilarity(_OfNumbers):
-    """The mean over samples of the cosine of labels and predictions along the last axis."""
+    """The mean over samples of the cosine of labels and predictions along the last axis.
+
+    >>> metric = gluon.metric.MeanCosineSimilarity()
+    >>> metric.update(np.array([[1.0, 0.0]]), np.array([[3.0, 4.0]]))
+    >>> round(metric.get()[1], 4)
+    0.6
+    """
 
     _name = "cos_sim"
 
@@ -141,7 +173,13 @@ class MeanCosineSimilarity(_OfNumbers):
 @alias("pearsonr")
 @register
 class PearsonCorrelation(_OfNumbers):
-    """Pearson's correlation of all labels and predictions so far, from running means and products."""
+    """Pearson's correlation of all labels and predictions so far, from running means and products.
+
+    >>> metric = gluon.metric.PearsonCorrelation()
+    >>> metric.update(np.array([1.0, 2.0, 4.0]), np.array([1.0, 3.0, 3.0]))
+    >>> round(metric.get()[1], 4)
+    0.7559
+    """
 
     _name = "pearsonr"
 

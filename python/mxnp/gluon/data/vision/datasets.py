@@ -12,7 +12,7 @@ import numpy as onp
 from mxnp._files import FormatError
 from mxnp._missing import refuse as _refuse
 from mxnp.error import MXNetError, MXNetNotImplementedError
-from mxnp.gluon.data.dataset import Dataset
+from mxnp.gluon.data.dataset import SizedDataset
 
 from ._idx import find, read_idx
 
@@ -28,7 +28,7 @@ def data_home() -> Path:
     return Path(os.environ.get("MXNET_HOME") or "~/.mxnet").expanduser()
 
 
-class _Idx(Dataset):
+class _Idx(SizedDataset):
     """Images and labels in four IDX files. Subclasses say the data set's name and where a system may keep it."""
 
     _name = ""
@@ -82,6 +82,12 @@ class MNIST(_Idx):
     `root` is the folder with the four IDX files, gzipped or not; without it `$MXNET_HOME/datasets/mnist` (or
     `~/.mxnet/datasets/mnist`) is used. `transform(image, label)` is applied to each sample. A missing file raises
     FileNotFoundError that says where it looked, a damaged one FormatError.
+
+    >>> try:
+    ...     MNIST(root="nowhere")
+    ... except FileNotFoundError as error:
+    ...     print(str(error).splitlines()[0])
+    MNIST: there is no train-images-idx3-ubyte or train-images-idx3-ubyte.gz in nowhere
     """
 
     _name = "mnist"
@@ -91,18 +97,34 @@ class FashionMNIST(_Idx):
     """Zalando's clothes, in MNIST's format and sizes.
 
     As MNIST; without `root`, `datasets/fashion-mnist` and then Debian's package dataset-fashion-mnist are used.
+
+    >>> try:
+    ...     FashionMNIST(root="nowhere", train=False)
+    ... except FileNotFoundError as error:
+    ...     print(str(error).splitlines()[0])
+    FashionMNIST: there is no t10k-images-idx3-ubyte or t10k-images-idx3-ubyte.gz in nowhere
     """
 
     _name = "fashion-mnist"
     _system = ("/usr/share/datasets/fashion-mnist", "/usr/share/dataset-fashion-mnist")
 
 
-class ImageFolderDataset(Dataset):
+class ImageFolderDataset(SizedDataset):
     """Images in `root/<class>/*.jpg|jpeg|png`; a sample is (image of shape (height, width, 3), class number).
 
     `synsets` lists the class names in the order of their numbers, `items` the (path, number) pairs. `flag` 0 gives
     grey images of shape (height, width, 1). `decoder(bytes, flag)` makes an array of a file's bytes; without it
     Pillow is used.
+
+    >>> import tempfile
+    >>> home = tempfile.TemporaryDirectory()
+    >>> for name in ("cats", "dogs"):
+    ...     Path(home.name, name).mkdir()
+    ...     _ = Path(home.name, name, "0.png").write_bytes(b"")
+    >>> data = ImageFolderDataset(home.name, decoder=lambda data, flag: onp.zeros((2, 2, 3)))
+    >>> data.synsets, data[1][0].shape, data[1][1]
+    (['cats', 'dogs'], (2, 2, 3), 1)
+    >>> home.cleanup()
     """
 
     def __init__(

@@ -63,7 +63,12 @@ class Compose(_Chain):
 
 
 class HybridCompose(_Chain, HybridBlock):
-    """As Compose, for transforms that are hybrid blocks; hybridized at construction, as MXNet's."""
+    """As Compose, for transforms that are hybrid blocks; hybridized at construction, as MXNet's.
+
+    >>> chain = HybridCompose([ToTensor(), Normalize(0.5, 0.25)])
+    >>> chain(np.full((2, 2, 1), 255, dtype="uint8")).shape
+    (1, 2, 2)
+    """
 
     def __init__(self, transforms: list):
         super().__init__()
@@ -84,7 +89,14 @@ class _ImageTransform(HybridBlock):
 
 
 class ToTensor(_ImageTransform):
-    """An image (height, width, channels) of 0 to 255 as float32 (channels, height, width) of 0 to 1; batches too."""
+    """An image (height, width, channels) of 0 to 255 as float32 (channels, height, width) of 0 to 1; batches too.
+
+    Raises ValueError for another number of axes.
+
+    >>> image = ToTensor()(np.full((2, 3, 1), 51, dtype="uint8"))
+    >>> image.shape, float(image[0, 0, 0].round(4))
+    ((1, 2, 3), 0.20000000298023224)
+    """
 
     def forward(self, x: Any) -> Any:
         """Move the channels first and divide by 255."""
@@ -107,6 +119,11 @@ class Normalize(_ImageTransform):
     """Subtract `mean` from and divide by `std` each channel of a float image (C, H, W), or of a batch of them.
 
     Each is one number, or one for every channel.
+
+    Raises ValueError for integers, and where the number of channels differs.
+
+    >>> Normalize(mean=(0.5, 0.0), std=0.5)(np.ones((2, 1, 1))).flatten()
+    array([1., 2.])
     """
 
     def __init__(self, mean: float | tuple = 0.0, std: float | tuple = 1.0):
@@ -139,7 +156,11 @@ class Normalize(_ImageTransform):
 
 
 class Cast(_ImageTransform):
-    """Convert to another dtype. Several arguments give a tuple."""
+    """Convert to another dtype. Several arguments give a tuple.
+
+    >>> Cast("float16")(np.ones(2)).dtype
+    dtype('float16')
+    """
 
     def __init__(self, dtype: Any = "float32"):
         super().__init__()
