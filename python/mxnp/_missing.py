@@ -30,11 +30,7 @@ NOT_ARRIVED: dict[str, str] = {
     ),
     "mxnp.gluon.loss": "CTCLoss",
     "mxnp.gluon.metric": "Caffe",
-    "mxnp.gluon.nn": (
-        "Conv1DTranspose Conv2DTranspose Conv3DTranspose DeformableConvolution GroupNorm InstanceNorm "
-        "ModulatedDeformableConvolution PixelShuffle1D PixelShuffle2D PixelShuffle3D ReflectionPad2D SymbolBlock "
-        "SyncBatchNorm"
-    ),
+    "mxnp.gluon.nn": ("DeformableConvolution ModulatedDeformableConvolution SymbolBlock"),
     "mxnp.gluon.utils": "split_rnn_params",
     "mxnp.initializer": "FusedRNN RNNFused",
     "mxnp.kvstore": "BytePS Horovod KVStoreServer",

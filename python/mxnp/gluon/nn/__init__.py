@@ -7,7 +7,8 @@ from .activations import ELU, GELU, SELU, Activation, LeakyReLU, PReLU, SiLU, Sw
 from .basic_layers import Dense, Dropout, Embedding, Flatten, HybridLambda, Identity, Lambda
 from .containers import Concatenate, HybridConcatenate, HybridSequential, Sequential
 from .conv_layers import Conv1D, Conv2D, Conv3D
-from .norm_layers import BatchNorm, BatchNormReLU, LayerNorm
+from .conv_transpose_layers import Conv1DTranspose, Conv2DTranspose, Conv3DTranspose
+from .norm_layers import BatchNorm, BatchNormReLU, GroupNorm, InstanceNorm, LayerNorm, SyncBatchNorm
 from .pool_layers import (
     AvgPool1D,
     AvgPool2D,
@@ -22,6 +23,7 @@ from .pool_layers import (
     MaxPool2D,
     MaxPool3D,
 )
+from .rearranging_layers import PixelShuffle1D, PixelShuffle2D, PixelShuffle3D, ReflectionPad2D
 
 __all__ = [
     "ELU",
@@ -36,8 +38,11 @@ __all__ = [
     "Block",
     "Concatenate",
     "Conv1D",
+    "Conv1DTranspose",
     "Conv2D",
+    "Conv2DTranspose",
     "Conv3D",
+    "Conv3DTranspose",
     "Dense",
     "Dropout",
     "Embedding",
@@ -48,11 +53,13 @@ __all__ = [
     "GlobalMaxPool1D",
     "GlobalMaxPool2D",
     "GlobalMaxPool3D",
+    "GroupNorm",
     "HybridBlock",
     "HybridConcatenate",
     "HybridLambda",
     "HybridSequential",
     "Identity",
+    "InstanceNorm",
     "Lambda",
     "LayerNorm",
     "LeakyReLU",
@@ -60,9 +67,14 @@ __all__ = [
     "MaxPool2D",
     "MaxPool3D",
     "PReLU",
+    "PixelShuffle1D",
+    "PixelShuffle2D",
+    "PixelShuffle3D",
+    "ReflectionPad2D",
     "Sequential",
     "SiLU",
     "Swish",
+    "SyncBatchNorm",
 ]
 
 __getattr__ = _refuse(__name__)

@@ -93,7 +93,7 @@ class _Conv(HybridBlock):
         device = device_of(x, self)
         weight = self.weight.data(device)
         bias = None if self.bias is None else self.bias.data(device)
-        y = npx.convolution(
+        y = self._convolve(
             x,
             weight,
             bias,
@@ -108,10 +108,17 @@ class _Conv(HybridBlock):
         )
         return y if self.act is None else self.act(y)
 
+    def _convolve(self, *operands: Any, **sizes: Any) -> Any:
+        return npx.convolution(*operands, **sizes)
+
+    def _in_channels(self) -> int:
+        """The number of input channels, -1 where it is not known yet."""
+        count = self.weight.shape[self._layout.index("C")] * self._groups
+        return count if count > 0 else -1
+
     def __repr__(self) -> str:
-        in_channels = self.weight.shape[self._layout.index("C")]
         parts = [
-            f"{in_channels * self._groups if in_channels > 0 else -1} -> {self._channels}",
+            f"{self._in_channels()} -> {self._channels}",
             f"kernel_size={self._kernel}",
             f"stride={self._strides}",
         ]

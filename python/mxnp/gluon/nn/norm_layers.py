@@ -7,6 +7,7 @@ from typing import Any
 import numpy as onp
 
 from mxnp import npx
+from mxnp.error import MXNetNotImplementedError
 
 from .._parameter import Parameter, _as_dtype
 from ..block import HybridBlock
@@ -110,7 +111,101 @@ class BatchNormReLU(BatchNorm):
         return npx.relu(super().forward(x))
 
 
-class LayerNorm(HybridBlock):
+class SyncBatchNorm(BatchNorm):
+    """BatchNorm whose statistics are those of the batch on all devices; here: of one device.
+
+    num_devices : how many devices share a batch. More than one raises MXNetNotImplementedError.
+    The rest is BatchNorm's.
+
+    >>> layer = nn.SyncBatchNorm()
+    >>> layer.initialize()
+    >>> layer(np.ones((2, 3, 4))).shape
+    (2, 3, 4)
+    """
+
+    def __init__(
+        self,
+        in_channels: int = 0,
+        num_devices: int | None = None,
+        momentum: float = 0.9,
+        epsilon: float = 1e-5,
+        center: bool = True,
+        scale: bool = True,
+        use_global_stats: bool = False,
+        beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones",
+        running_mean_initializer: Any = "zeros",
+        running_variance_initializer: Any = "ones",
+        **kwargs: Any,
+    ) -> None:
+        if num_devices is not None and num_devices > 1:
+            raise MXNetNotImplementedError(
+                f"SyncBatchNorm: a batch on {num_devices} devices has not arrived\n"
+                "hint: BatchNorm normalises the part of the batch on each device by itself"
+            )
+        super().__init__(
+            1,
+            momentum,
+            epsilon,
+            center,
+            scale,
+            use_global_stats,
+            beta_initializer,
+            gamma_initializer,
+            running_mean_initializer,
+            running_variance_initializer,
+            in_channels,
+            **kwargs,
+        )
+
+
+class _Affine(HybridBlock):
+    """A normalisation along given axes, then scaled by gamma and shifted by beta, each of the size of one axis."""
+
+    def __init__(
+        self,
+        axis: int,
+        epsilon: float,
+        center: bool,
+        scale: bool,
+        beta_initializer: Any,
+        gamma_initializer: Any,
+        in_channels: int,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self._axis = axis
+        self._epsilon = epsilon
+        self._center = center
+        self._scale = scale
+        self.gamma = _vector("gamma", in_channels, gamma_initializer, scale)
+        self.beta = _vector("beta", in_channels, beta_initializer, center)
+
+    def infer_shape(self, x: Any, *args: Any) -> None:
+        """Gamma and beta have the size of `axis`."""
+        for parameter in self.params.values():
+            parameter.shape = (axis_size(x, self._axis, self),)
+
+    def forward(self, x: Any) -> Any:
+        """Same shape as `x`."""
+        device = device_of(x, self)
+        return self._normalize(x, self.gamma.data(device), self.beta.data(device))
+
+    def _normalize(self, x: Any, gamma: Any, beta: Any) -> Any:
+        raise NotImplementedError
+
+    def _shown(self) -> str:
+        """What the layer shows between its epsilon and what all have."""
+        return f"axis={self._axis}"
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(eps={self._epsilon}, {self._shown()}, center={self._center}, "
+            f"scale={self._scale}, in_channels={self.gamma.shape[0]})"
+        )
+
+
+class LayerNorm(_Affine):
     """Normalises each sample along `axis`, then scales by gamma and shifts by beta (Ba et al. 2016).
 
     Parameters
@@ -138,28 +233,88 @@ class LayerNorm(HybridBlock):
         in_channels: int = 0,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
-        self._axis = axis
-        self._epsilon = epsilon
-        self._center = center
-        self._scale = scale
-        self.gamma = _vector("gamma", in_channels, gamma_initializer, scale)
-        self.beta = _vector("beta", in_channels, beta_initializer, center)
-
-    def infer_shape(self, x: Any, *args: Any) -> None:
-        """Gamma and beta have the size of `axis`."""
-        for parameter in self.params.values():
-            parameter.shape = (axis_size(x, self._axis, self),)
-
-    def forward(self, x: Any) -> Any:
-        """Same shape as `x`."""
-        device = device_of(x, self)
-        return npx.layer_norm(
-            x, self.gamma.data(device), self.beta.data(device), axis=self._axis, eps=self._epsilon
+        super().__init__(
+            axis, epsilon, center, scale, beta_initializer, gamma_initializer, in_channels, **kwargs
         )
 
-    def __repr__(self) -> str:
-        return (
-            f"LayerNorm(eps={self._epsilon}, axis={self._axis}, center={self._center}, scale={self._scale}, "
-            f"in_channels={self.gamma.shape[0]})"
+    def _normalize(self, x: Any, gamma: Any, beta: Any) -> Any:
+        return npx.layer_norm(x, gamma, beta, axis=self._axis, eps=self._epsilon)
+
+
+class GroupNorm(_Affine):
+    """Normalises each sample over groups of its channels (axis 1) and all later axes (Wu and He 2018).
+
+    Parameters
+    ----------
+    num_groups : into how many groups the channels are split; 1 normalises over all of them.
+    epsilon : added to the variance.
+    center, scale : whether beta and gamma are learned; else they stay 0 and 1.
+    beta_initializer, gamma_initializer : as named; both have one number per channel.
+    in_channels : number of channels; 0 finds it in the first forward.
+
+    >>> layer = nn.GroupNorm(num_groups=2)
+    >>> layer.initialize()
+    >>> layer(np.ones((2, 4, 3))).shape
+    (2, 4, 3)
+    """
+
+    def __init__(
+        self,
+        num_groups: int = 1,
+        epsilon: float = 1e-5,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones",
+        in_channels: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            1, epsilon, center, scale, beta_initializer, gamma_initializer, in_channels, **kwargs
         )
+        self._num_groups = num_groups
+
+    def _normalize(self, x: Any, gamma: Any, beta: Any) -> Any:
+        return npx.group_norm(x, gamma, beta, num_groups=self._num_groups, eps=self._epsilon)
+
+    def _shown(self) -> str:
+        return f"num_groups={self._num_groups}"
+
+
+class InstanceNorm(_Affine):
+    """Normalises each channel of each sample over the axes that are neither (Ulyanov et al. 2016).
+
+    Parameters
+    ----------
+    axis : the channel axis.
+    epsilon : added to the variance.
+    center, scale : whether beta and gamma are learned; else they stay 0 and 1. By default gamma is not.
+    beta_initializer, gamma_initializer : as named.
+    in_channels : number of channels; 0 finds it in the first forward.
+
+    >>> layer = nn.InstanceNorm()
+    >>> layer.initialize()
+    >>> layer(np.array([[[1.0, 3.0]]])).round(2)
+    array([[[-1.,  1.]]])
+    """
+
+    def __init__(
+        self,
+        axis: int = 1,
+        epsilon: float = 1e-5,
+        center: bool = True,
+        scale: bool = False,
+        beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones",
+        in_channels: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            axis, epsilon, center, scale, beta_initializer, gamma_initializer, in_channels, **kwargs
+        )
+
+    def _normalize(self, x: Any, gamma: Any, beta: Any) -> Any:
+        if self._axis == 1:
+            return npx.instance_norm(x, gamma, beta, eps=self._epsilon)
+        y = npx.instance_norm(x.swapaxes(1, self._axis), gamma, beta, eps=self._epsilon)
+        return y.swapaxes(1, self._axis)
