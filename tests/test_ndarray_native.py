@@ -248,7 +248,7 @@ def test_ufunc_calls() -> None:
             call()
     with pytest.raises(ValueError, match="casting"):
         add(a, 1, casting="odd")
-    assert not hasattr(add, "reduce")
+    assert add.reduce(a).item() == 3  # by what it computes, not by its name
 
 
 def test_ufunc_where() -> None:

@@ -44,7 +44,7 @@ def _need_two(function: Ufunc, method: str) -> None:
 
 def _methods(function: Ufunc, method: str) -> _Methods:
     _need_two(function, method)
-    found = _METHODS.get(function.__name__)
+    found = _METHODS.get(function.op.name)
     if found is None:
         raise MXNetNotImplementedError(
             f"{function.__name__}.{method} has not arrived in mxnp: there are {method} of {', '.join(_METHODS)}"
