@@ -612,6 +612,78 @@ def record_custom(
     gradient (or None) for each output and gives one (or None) for each input.
     """
 
+# ---- Compiled functions
+
+@final
+class Compiled:
+    """The graphs of one function, by the arguments and modes they were traced for; at most 64."""
+
+    def __new__(cls) -> Self: ...
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result by a graph; NotImplemented where there is none yet, Ellipsis where there cannot be one."""
+
+    def begin(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Tracing, tuple[Any, ...], dict[str, Any]]:
+        """Starts a trace and gives the arguments to call the function with."""
+
+    def clear(self) -> None: ...
+    def graphs(self) -> list[Graph]:
+        """The graphs there are, oldest first."""
+
+    def reasons(self) -> list[str]:
+        """Why calls run in Python: a text for each kind of arguments that could not be compiled."""
+
+    def __copy__(self) -> Compiled: ...
+    def __deepcopy__(self, memo: Any) -> Compiled: ...
+
+@final
+class Tracing:
+    """A trace under way on this thread."""
+
+    def abandon(self) -> None:
+        """Ends the trace without a graph; nothing where it is over."""
+
+    def finish(self, result: Any, names: list[str], objects: list[ndarray]) -> Any:
+        """Ends the trace, keeps its graph, and gives the result for the caller.
+
+        `objects` are arrays whose place on the tape is looked up at each replay (parameters), called `names`.
+        """
+
+@final
+class Graph:
+    """A compiled graph, to look at."""
+
+    @property
+    def is_training(self) -> bool: ...
+    @property
+    def num_calls(self) -> int: ...
+    def nodes(self) -> tuple[list[dict[str, Any]], list[tuple[int, int]]]:
+        """The graph as plain data: nodes in an order in which inputs come first, and the heads as (node, output).
+
+        Each node is a dict:
+        `kind`: 'argument', 'parameter', 'constant' or 'call';
+        `name`: `data<i>` for the i-th array argument (nested ones in order), a parameter's structural name, the
+        op's name for a call, '' for a constant;
+        `value`: the array of a parameter or constant;
+        `attrs`: a call's attributes as text, in MXNet's string form (`slice`: one `start:step:len`, number or None
+        for each axis);
+        `inputs`: for each operand (node, output), or a Python number where it is a weak scalar;
+        `outputs`: (shape, dtype) of each output, the `hidden` last ones not for the program;
+        `writes`: which inputs the op updates (running statistics).
+        Views (reshape, transpose, slice, ...) are calls too. ValueError where arrays are written in part.
+        """
+
+def drop_graphs() -> None:
+    """Makes every Compiled forget its graphs before its next call."""
+
+def is_tracing() -> bool: ...
+def end_trace(why: str) -> None:
+    """Ends the trace under way on this thread, if any: the function runs on, and is not compiled for such arguments."""
+
+def set_trace_paused(paused: bool) -> bool:
+    """Stops noting calls, or goes on; gives what was set before."""
+
 # ---- Random numbers
 
 def seed(value: int) -> None: ...

@@ -90,6 +90,8 @@ impl PartialEq for Attrs {
     }
 }
 
+impl Eq for Attrs {}
+
 impl Hash for Attrs {
     fn hash<H: Hasher>(&self, state: &mut H) {
         if let Some(set) = &self.0 {

@@ -6,7 +6,7 @@ use crate::node::Edge;
 use crate::place::{LayoutRef, Place};
 use crate::release::Owner;
 use crate::value::Value;
-use crate::{exec, registry, segment};
+use crate::{exec, registry, segment, trace};
 use mxnp_core::op::Meta;
 use mxnp_core::shape::checked_numel;
 use mxnp_core::storage::Buffer;
@@ -121,6 +121,9 @@ impl Array {
         // SAFETY: a buffer's bytes are always initialised (see `storage`); nobody else has it yet.
         fill(unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), bytes) });
         let value = Arc::new(Value::ready(buffer, device));
+        if trace::is_on() {
+            trace::note_constant(&value);
+        }
         Ok(Array::new(Place { value, layout: LayoutRef::contiguous(shape), dtype }))
     }
 
@@ -166,6 +169,7 @@ impl Array {
     /// Waits for the value and opens its memory to foreign code: while the result lives, each call that reads or
     /// writes the value is waited for before it returns. May block.
     pub fn export(&self, write: bool) -> Result<Exported> {
+        trace::check_read(self)?;
         let loan = Loan::of(&self.at.value);
         if write {
             self.wait_to_write()?
@@ -189,6 +193,7 @@ impl Array {
     /// Waits, and copies the elements in C order to `dst`, which has their size in bytes. May block.
     pub fn read_into(&self, dst: &mut [u8]) -> Result<()> {
         assert_eq!(dst.len(), self.size() * self.dtype().size(), "the destination has the array's size");
+        trace::check_read(self)?;
         if self.size() == 0 {
             return self.wait_to_read();
         }
@@ -199,6 +204,7 @@ impl Array {
 
     /// Waits, and gives the element at flat C-order index `index`, which must be less than the size. May block.
     pub fn item(&self, index: usize) -> Result<Scalar> {
+        trace::check_read(self)?;
         let layout = &self.at.layout;
         let (mut rest, mut offset) = (index, layout.offset as isize);
         for (&n, &s) in layout.shape.iter().zip(&layout.strides).rev() {

@@ -6,20 +6,22 @@ use crate::call::Out;
 use crate::error::{Error, Result};
 use crate::inferred::{self, Form, Inference};
 use crate::invoke::{append, derived, has_node, invoke, is_recorded, meta_of, new_call, record};
-use crate::modes;
 use crate::node::{Edge, Kind, Node, Parent, SavedValues};
 use crate::place::Place;
 use crate::registry::with_own;
+use crate::{modes, trace};
 use mxnp_core::attrs::Attrs;
 use mxnp_core::op::{Meta, Op};
 use mxnp_core::ops::{cast, shape};
 use mxnp_core::{IndexItem, Layout};
 use smallvec::SmallVec;
-use std::sync::Arc;
 
 /// The view that a checked basic index gives.
 pub fn slice(a: &Array, items: &[IndexItem]) -> Result<Array> {
     let at = Place { layout: a.at.layout.index(items).into(), ..a.at.clone() };
+    if trace::is_on() {
+        trace::note_slice(items, &a.at, &at);
+    }
     let node = match &a.node {
         Some(edge) if modes::is_recording() => {
             let (from, to) = (Form::of_place(&a.at), Form::of_place(&at));
@@ -117,7 +119,7 @@ fn functional_update(target: &mut Handle, items: &[IndexItem], value: Input, pla
     let known = Inference::new(SmallVec::from_elem(target.dtype(), 2), outs);
     let node = Node::new(Kind::Call { op, attrs }, parents, known, SavedValues::default());
     let at = target.at.clone();
-    target.set(Array { at, node: Some(Edge { node: Arc::new(node), out: 0 }) });
+    target.set(Array { at, node: Some(Edge { node: node.on_tape(), out: 0 }) });
     Ok(())
 }
 
@@ -136,20 +138,25 @@ pub fn update(op: &'static Op, attrs: Attrs, target: &mut Handle, rest: &[Input]
     with_own(|own| append(own, call))?;
     if let Some(node) = node {
         let at = target.at.clone();
-        target.set(Array { at, node: Some(Edge { node: Arc::new(node), out: 0 }) });
+        target.set(Array { at, node: Some(Edge { node: node.on_tape(), out: 0 }) });
     }
     Ok(())
 }
 
 /// Whether a write to `target` from `values` goes on the tape; refuses one that no tape could follow.
 pub(crate) fn check_write(op: &'static str, target: &Handle, values: &[Input]) -> Result<bool> {
-    if !target.is_writable() {
+    let original = trace::original_of(target);
+    let value = original.as_ref().map_or(&target.at.value, |original| &original.at.value);
+    if !target.is_writable() || !value.is_writable() {
         return Err(Error::value(op, "assignment destination is read-only"));
     }
     if !modes::is_recording() {
         return Ok(false);
     }
-    let (handles, nodes) = target.at.value.handles();
+    if trace::is_on() {
+        trace::note_recorded_write(target);
+    }
+    let (handles, nodes) = value.handles();
     let is_traced = target.node.is_some() || values.iter().any(has_node);
     if target.node.as_ref().is_some_and(|edge| edge.node.is_leaf()) {
         let text = "an array with attach_grad() cannot be written in place while recording: \

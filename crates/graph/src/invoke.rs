@@ -10,7 +10,7 @@ use crate::node::{Edge, Kind, Node, Parent, Saved, SavedValues};
 use crate::place::Place;
 use crate::registry::with_own;
 use crate::value::{SegmentId, Value};
-use crate::{modes, random, segment};
+use crate::{modes, random, segment, trace};
 use mxnp_core::attrs::Attrs;
 use mxnp_core::op::{Draw, Grad, Meta, Op, Run};
 use mxnp_core::ops::cast;
@@ -85,7 +85,7 @@ pub fn invoke_into(op: &'static Op, attrs: Attrs, ins: &[Input], outs: &mut [&mu
 /// The edge of a result that was broadcast and converted into `target`.
 fn converted(node: Node, target: &Array) -> Edge {
     let mut form = node.known.outs[0].clone();
-    let mut edge = Edge { node: Arc::new(node), out: 0 };
+    let mut edge = Edge { node: node.on_tape(), out: 0 };
     if form.dtype != target.dtype() {
         let to = Form { dtype: target.dtype(), ..form.clone() };
         edge = derived(&cast::ASTYPE, cast::astype(target.dtype()), edge, form, to.clone());
@@ -104,7 +104,7 @@ pub(crate) fn derived(op: &'static Op, attrs: Attrs, edge: Edge, from: Form, to:
     let known = Inference::new(SmallVec::from_iter([from.dtype]), SmallVec::from_iter([to]));
     let parents = SmallVec::from_iter([Parent { edge: Some(edge), form: from }]);
     let node = Node::new(Kind::Call { op, attrs }, parents, known, SavedValues::default());
-    Edge { node: Arc::new(node), out: 0 }
+    Edge { node: node.on_tape(), out: 0 }
 }
 
 fn check_target(op: &'static Op, out: &Array, form: &Form) -> Result<()> {
@@ -214,6 +214,9 @@ pub(crate) fn new_call(
 /// Hands a call to the segment; one on memory that foreign code sees is finished before this returns, and in
 /// the naive engine its error is raised here.
 pub(crate) fn append(own: &segment::Segment, call: Box<Call>) -> Result<()> {
+    if trace::is_on() {
+        trace::note_call(&call);
+    }
     let naive = engine().kind() == mxnp_engine::Kind::Naive;
     if !naive && !call.touched().any(|(value, _)| value.is_shared()) {
         own.append(call);
@@ -280,7 +283,7 @@ pub(crate) fn record(call: &Call, ins: &[Input]) -> Node {
 
 /// Gives the visible results their places on the tape.
 fn attach(results: &mut Arrays, node: Option<Node>) {
-    if let Some(node) = node.map(Arc::new) {
+    if let Some(node) = node.map(Node::on_tape) {
         for (out, array) in results.iter_mut().enumerate() {
             array.node = Some(Edge { node: node.clone(), out });
         }
@@ -309,6 +312,9 @@ fn view(
             Place { layout: dense.into(), ..copy[0].at.clone() }
         }
     };
+    if trace::is_on() {
+        trace::note_view(op, attrs.clone(), &x.at, &at);
+    }
     let edge = match &x.node {
         Some(edge) if is_recorded(op, ins, &known.outs) => {
             Some(derived(op, attrs, edge.clone(), Form::of_place(&x.at), known.outs[0].clone()))

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::inferred::{Form, Inference};
 use crate::place::Place;
 use crate::sync::Mutex;
+use crate::trace;
 use mxnp_core::Scalar;
 use mxnp_core::attrs::Attrs;
 use mxnp_core::op::Op;
@@ -103,6 +104,15 @@ impl Node {
             saved: Mutex::new(Some(saved)),
             slots: Mutex::default(),
         }
+    }
+
+    /// The node, put on the tape.
+    pub fn on_tape(self) -> Arc<Node> {
+        let node = Arc::new(self);
+        if trace::is_on() {
+            trace::note_node(&node);
+        }
+        node
     }
 
     /// The start of a tape.

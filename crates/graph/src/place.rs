@@ -72,6 +72,14 @@ impl PartialEq for LayoutRef {
     }
 }
 
+impl Eq for LayoutRef {}
+
+impl std::hash::Hash for LayoutRef {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.hash);
+    }
+}
+
 impl From<Layout> for LayoutRef {
     fn from(layout: Layout) -> LayoutRef {
         LayoutRef::new(layout)

@@ -8,9 +8,9 @@ use crate::error::{Error, Result};
 use crate::inferred::{Form, Inference};
 use crate::invoke::invoke;
 use crate::liveness::AddressMap;
-use crate::modes;
 use crate::node::{Edge, Kind, Node, Parent, Saved, SavedValues, Slot};
 use crate::rules::Eager;
+use crate::{modes, trace};
 use mxnp_core::op::{Grad, Meta, Run};
 use mxnp_core::ops::{arith, cast, create};
 use mxnp_core::rules::{Sym, Vjp};
@@ -26,6 +26,7 @@ pub use crate::node::{Custom, GradReq};
 /// Makes `a` a place where gradients are kept: in `grad`, or in zeros. The history of an intermediate result
 /// stays. A second call replaces the gradient array.
 pub fn attach_grad(a: &mut Handle, grad: Option<Array>, req: GradReq) -> Result<()> {
+    trace::end_early("attaches a gradient");
     let slot = match (req, grad) {
         (GradReq::Null, _) => None,
         (_, Some(grad)) => {
@@ -100,6 +101,7 @@ pub fn set_fresh_grad(a: &Array, fresh: bool) {
 
 /// Records a call with a rule of the user's: `outs` get its node.
 pub fn record_custom(ins: &[&Array], outs: &mut [&mut Handle], rule: Arc<dyn Custom>) {
+    trace::end_early("calls a function with a gradient of its own");
     let parent = |a: &&Array| Parent { edge: a.node.clone(), form: Form::of_place(&a.at) };
     let forms = outs.iter().map(|out| Form::of_place(&out.at)).collect();
     let parents = ins.iter().map(parent).collect();
@@ -119,6 +121,7 @@ pub fn backward(
     retain_graph: bool,
     train_mode: bool,
 ) -> Result<()> {
+    trace::end_early("computes gradients");
     let _modes = Modes::set(false, train_mode);
     let mut walk = Walk { keep: retain_graph, ..Walk::default() };
     walk.start(heads, head_grads)?;
@@ -140,6 +143,7 @@ pub fn grad(
         let error = mxnp_core::Error::new(ErrorKind::State, "grad", text);
         return Err(Error::Op(error.with_hint("call attach_grad() on it before autograd.record()")));
     }
+    trace::end_early("computes gradients");
     let _modes = Modes::set(create_graph, train_mode);
     let mut walk = Walk { keep: retain_graph || create_graph, ..Walk::default() };
     walk.start(heads, head_grads)?;

@@ -92,6 +92,7 @@ pub fn to_device(py: Python<'_>, array: Array, device: mxnp_graph::Device) -> Py
         return Ok(array);
     }
     check_device(py, device)?;
+    mxnp_graph::trace::end_early("moves an array to another device");
     call_detached(py, || moved(&array, device))
 }
 

@@ -12,6 +12,7 @@ mod dlpack;
 mod dtype;
 mod error;
 mod export;
+mod graph;
 mod index;
 mod lists;
 mod operand;
@@ -20,6 +21,7 @@ mod ops;
 mod print;
 mod protocol;
 mod subscript;
+mod tree;
 mod ufunc;
 mod wait;
 
@@ -53,6 +55,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::export::{Flags, numpy_view};
+    #[pymodule_export]
+    use crate::graph::{Compiled, PyGraph, Tracing, drop_graphs, end_trace, is_tracing, set_trace_paused};
     #[pymodule_export]
     use crate::ops::{PyOp, call, op, op_names};
     #[pymodule_export]

@@ -12,6 +12,7 @@ from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, Self
 
+from mxnp import _core
 from mxnp.error import (
     DeferredInitializationError,
     MXNetError,
@@ -21,6 +22,7 @@ from mxnp.error import (
 )
 
 from . import _checkpoint
+from ._cached_graph import changed
 from ._children import Children, unwrap
 from ._devices import DeviceLike
 from ._hooks import HookHandle, Hooks
@@ -92,9 +94,12 @@ class Block:
             self.register_child(value, name)
         elif name in self._reg_params or name in self._children:
             self._unregister(name, value)
+        if "_in_graph" in self.__dict__:
+            changed(self)
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
+        changed(self)
         self._reg_params.pop(name, None)
         self._children.pop(name, None)
         super().__delattr__(name)
@@ -127,6 +132,7 @@ class Block:
         if block is self:
             raise MXNetValueError(f"{type(self).__name__}: a block cannot be its own child")
         name = str(len(self._children)) if name is None else name
+        changed(self)
         shared = {} if name in self._children else self._reg_params._shared_below(name)
         self._children[name] = block
         if shared:
@@ -211,6 +217,7 @@ class Block:
             raise MXNetValueError(
                 f"share_parameters: expected a dict of parameters, got {type(shared).__name__}"
             )
+        _core.drop_graphs()
         own = self._collect_params_with_prefix()
         for name in shared:
             if name not in own:
@@ -338,6 +345,8 @@ class Block:
 
         Raises RuntimeError, with the parameter's structural name, when a parameter is not initialised.
         """
+        if self._forward_pre_hooks or self._forward_hooks:
+            _core.end_trace("has a child with forward hooks")
         if self._forward_pre_hooks:
             for hook in tuple(self._forward_pre_hooks.values()):
                 hook(self, args)

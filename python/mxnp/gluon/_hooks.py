@@ -6,6 +6,8 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
+from mxnp import _core
+
 Hooks = dict[int, Callable[..., Any]]
 _fresh_key = count()
 
@@ -32,6 +34,7 @@ class HookHandle:
             raise AssertionError("this handle has a hook already")
         self._hooks = hooks
         hooks[self._key] = hook
+        _core.drop_graphs()  # graphs without the hook
 
     def __repr__(self) -> str:
         return f"HookHandle({'detached' if self._hooks is None else 'attached'})"
@@ -40,6 +43,7 @@ class HookHandle:
         """Take the hook off; nothing when it is off already."""
         if self._hooks is not None:
             self._hooks.pop(self._key, None)
+            _core.drop_graphs()
             self._hooks = None
 
     def __enter__(self) -> HookHandle:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from mxnp import _core
+from mxnp._core import is_tracing as _is_tracing
 from mxnp.error import MXNetError, MXNetNotImplementedError, MXNetValueError
 
 from ._block import Block
+from ._cached_graph import traced, untraced
 from ._legacy import F, device_of_first
 from ._parameter import Parameter
 
@@ -45,6 +48,7 @@ class HybridBlock(Block):
         super().__init__(prefix, params, **unknown)
         self._active = False
         self._flags: dict[str, Any] = {}
+        self._compiled = _core.Compiled()
 
     def hybridize(  # type: ignore[override]  # the options have names here
         self,
@@ -59,10 +63,21 @@ class HybridBlock(Block):
         backend: str | None = None,
         clear: bool = True,
     ) -> None:
-        """Ask for compiled graphs here and in all children (`active=False`: no longer). Results equal eager ones.
+        """Compile the block, with all its children (`active=False`: no longer). Results equal eager ones, bit for bit.
+
+        The first call with arguments of a kind is traced while it runs, and later ones replay its graph without
+        Python. Each shape, dtype and device, which arrays want a gradient, which share memory, the other arguments
+        by type and value, and recording and training mode make a graph of their own; 64 are kept. Parameters and
+        arrays that `forward` refers to are read anew at each call; other state of Python is that of the first call,
+        so set attributes from outside (which drops the graphs) and not in `forward`.
+
+        In the trace, an array that depends on the inputs prints as a placeholder, and code that looks at its data
+        (`if x.sum() > 0`, `asnumpy`) raises MXNetError with a hint. A call that cannot be a graph (sizes that depend
+        on data, gradients taken inside, a child with hooks) runs in Python, and its compiled children replay.
 
         The options are MXNet's, 2's and 1.x's. They are kept as `_flags` and ask for nothing that would change a
-        result; `backend` names one of MXNet's accelerators, of which there is none here: ValueError.
+        result; `clear` drops the graphs there are. `backend` names one of MXNet's accelerators, of which there is
+        none here: ValueError.
         """
         if backend is not None:
             raise MXNetValueError(f"{type(self).__name__}.hybridize: there is no backend {backend!r}")
@@ -76,6 +91,8 @@ class HybridBlock(Block):
             "backward_bulk_size": backward_bulk_size,
             "clear": clear,
         }
+        if clear or not active:
+            self._compiled.clear()
         super().hybridize(active, **self._flags)
 
     def infer_shape(self, *args: Any) -> None:
@@ -88,6 +105,16 @@ class HybridBlock(Block):
             )
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self._active and not _is_tracing():
+            found = self._compiled.run(args, kwargs)
+            if found is NotImplemented:
+                return traced(self, self._run_here, args, kwargs)
+            if found is not ...:
+                return found
+        return self._run_here(args, kwargs)
+
+    def _run_here(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The forward, with the initialisation that waited for it."""
         for parameter in self._reg_params.values():
             if parameter._deferred is not None:
                 self._finish_deferred(args, kwargs)
@@ -95,7 +122,10 @@ class HybridBlock(Block):
         return self.forward(*args, **kwargs)
 
     def _finish_deferred(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        with _one_at_a_time:  # threads that make the first forward together share one initialisation
+        with (
+            _one_at_a_time,
+            untraced(),
+        ):  # threads that make the first forward together share one initialisation
             self.infer_shape(*args, *kwargs.values())
             HybridBlock.infer_shape(self)  # complains about what is still unknown
             for parameter in self._reg_params.values():

@@ -15,6 +15,7 @@ from mxnp import _core, autograd, initializer, np
 from mxnp.device import Device, cpu, current_device
 from mxnp.error import DeferredInitializationError, MXNetError, MXNetTypeError, MXNetValueError
 
+from ._cached_graph import untraced
 from ._devices import DeviceLike, as_device, device_list
 
 Shape = tuple[int, ...]
@@ -183,6 +184,8 @@ class Parameter:
         if self._shape_is_known():
             self._make(plan)
         elif self._allow_deferred_init:
+            if self._arrays:
+                _core.drop_graphs()
             self._arrays = {}
             self._deferred = plan
         else:
@@ -200,7 +203,7 @@ class Parameter:
         self._make(self._deferred)
 
     def _make(self, plan: _Plan) -> None:
-        with autograd.pause():
+        with autograd.pause(), untraced():
             data = self._initial_data(plan) if plan.data is None else plan.data
             self._place(data, plan.devices)
 
@@ -212,6 +215,8 @@ class Parameter:
 
     def _place(self, data: Any, devices: list[Device]) -> None:
         """Take the private array `data` and copies of it as the replicas on `devices`."""
+        if self._arrays:
+            _core.drop_graphs()  # they have the old arrays
         self._arrays = {d: data if d == data.device else data.copyto(d) for d in devices}
         self._deferred = None
         self._attach_grads()
@@ -326,6 +331,8 @@ class Parameter:
         if dtype == self._dtype:
             return
         self._dtype = dtype
+        if self._arrays:
+            _core.drop_graphs()
         with autograd.pause():
             self._arrays = {device: array.astype(dtype) for device, array in self._arrays.items()}
             if self._deferred is not None and self._deferred.data is not None:

@@ -1,0 +1,500 @@
+//! Compiled functions as Python sees them: tracing a call, replaying it for other arrays, and looking at the graph.
+
+use crate::array::{NDArray, wrap};
+use crate::cell::GilCell;
+use crate::dtype;
+use crate::error::{call, type_error, value_error};
+use crate::export::number;
+use crate::tree::{Builder, Flat, Token};
+use crate::wait::enter;
+use mxnp_core::DType;
+use mxnp_core::layout::Strides;
+use mxnp_graph::listing::{self, From, What};
+use mxnp_graph::{Array, Graph, device, modes, tape, trace};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyEllipsis, PyList, PyNotImplemented, PyTuple};
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counts what makes graphs stale anywhere: a cast, a new child, a hook.
+static EPOCH: AtomicU64 = AtomicU64::new(0);
+
+/// Graphs kept for each block; the oldest gives way.
+const MAX_GRAPHS: usize = 64;
+
+/// Makes every compiled function forget its graphs before its next call.
+#[pyfunction]
+pub fn drop_graphs() {
+    EPOCH.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Whether this thread is tracing a function.
+#[pyfunction]
+pub fn is_tracing() -> bool {
+    trace::is_tracing()
+}
+
+/// Ends the trace under way, if there is one: the function runs on, and is not compiled for such arguments.
+#[pyfunction]
+pub fn end_trace(why: &str) {
+    if trace::is_tracing() {
+        // A handful of texts, each leaked once per end of a trace.
+        trace::end_early(Box::leak(why.to_string().into_boxed_str()));
+    }
+}
+
+/// Stops or goes on taking notes of calls; gives what was set before.
+#[pyfunction]
+pub fn set_trace_paused(paused: bool) -> bool {
+    trace::set_paused(paused)
+}
+
+/// What an array argument must have in common with the traced one.
+#[derive(PartialEq)]
+struct Form {
+    shape: mxnp_core::Shape,
+    strides: Strides,
+    dtype: DType,
+    device: mxnp_graph::Device,
+    has_node: bool,
+}
+
+impl Form {
+    fn of(array: &Array) -> Form {
+        let layout = array.layout();
+        Form {
+            shape: mxnp_core::Shape::from_slice(&layout.shape),
+            strides: Strides::from_slice(&layout.strides),
+            dtype: array.dtype(),
+            device: array.device(),
+            has_node: tape::has_node(array),
+        }
+    }
+
+    fn is_of(&self, array: &Array) -> bool {
+        let layout = array.layout();
+        self.dtype == array.dtype()
+            && self.shape == layout.shape
+            && self.strides == layout.strides
+            && self.device == array.device()
+            && self.has_node == tape::has_node(array)
+    }
+}
+
+/// The modes of a thread that a function may depend on.
+#[derive(Clone, Copy, PartialEq)]
+struct Modes {
+    recording: bool,
+    training: bool,
+    numpy_dtype: bool,
+    device: mxnp_graph::Device,
+}
+
+impl Modes {
+    fn now() -> Modes {
+        Modes {
+            recording: modes::is_recording(),
+            training: modes::is_training(),
+            numpy_dtype: modes::numpy_dtype(),
+            device: device::current(),
+        }
+    }
+}
+
+/// What a graph was traced for.
+struct Key {
+    modes: Modes,
+    forms: Vec<Form>,
+    tokens: Vec<Token>,
+}
+
+impl Key {
+    fn of(py: Python<'_>, flat: &Flat<'_>, arrays: &[Array]) -> Key {
+        Key {
+            modes: Modes::now(),
+            forms: arrays.iter().map(Form::of).collect(),
+            tokens: flat.tokens.iter().map(|token| token.copy(py)).collect(),
+        }
+    }
+
+    fn fits(&self, py: Python<'_>, modes: Modes, flat: &Flat<'_>, arrays: &[Array]) -> PyResult<bool> {
+        if self.modes != modes
+            || self.forms.len() != arrays.len()
+            || self.tokens.len() != flat.tokens.len()
+            || !self.forms.iter().zip(arrays).all(|(form, array)| form.is_of(array))
+        {
+            return Ok(false);
+        }
+        for (mine, theirs) in self.tokens.iter().zip(&flat.tokens) {
+            if !mine.same(theirs, py)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Where an array object of the result comes from.
+enum Given {
+    Argument(usize),
+    /// An object the caller holds, such as a parameter's array.
+    Held(Py<NDArray>),
+    /// Output of the graph.
+    Made,
+}
+
+struct Plan {
+    graph: Arc<Graph>,
+    /// Those the graph asks for, in its order, with their names.
+    objects: Vec<Py<NDArray>>,
+    names: Vec<String>,
+    results: Vec<Given>,
+    tokens: Vec<Token>,
+}
+
+enum Kind {
+    Graph(Plan),
+    /// It could not be compiled, for the reason given.
+    Eager(&'static str),
+}
+
+struct Entry {
+    key: Key,
+    kind: Kind,
+}
+
+/// The graphs of one function, by what they were traced for.
+#[pyclass(module = "mxnp._core", frozen, weakref)]
+pub struct Compiled {
+    entries: GilCell<Vec<Arc<Entry>>>,
+    epoch: AtomicU64,
+}
+
+impl Compiled {
+    /// The entries, without those of an earlier epoch.
+    fn current(&self, py: Python<'_>) -> SmallVec<[Arc<Entry>; 4]> {
+        let epoch = EPOCH.load(Ordering::Relaxed);
+        if self.epoch.swap(epoch, Ordering::Relaxed) != epoch {
+            self.entries.set(py, Vec::new());
+        }
+        self.entries.get(py).iter().cloned().collect()
+    }
+}
+
+fn flatten<'py>(args: &Bound<'py, PyTuple>, kwargs: &Bound<'py, PyDict>) -> PyResult<Option<Flat<'py>>> {
+    let mut flat = Flat::default();
+    let whole = flat.add(args.as_any())? && (kwargs.is_empty() || flat.add_dict(kwargs)?);
+    Ok(whole.then_some(flat))
+}
+
+#[pymethods]
+impl Compiled {
+    #[new]
+    fn py_new() -> Compiled {
+        Compiled { entries: GilCell::new(Vec::new()), epoch: AtomicU64::new(EPOCH.load(Ordering::Relaxed)) }
+    }
+
+    /// The result for these arguments by a graph; NotImplemented where there is none yet, and Ellipsis where
+    /// there cannot be one.
+    fn run(&self, args: &Bound<'_, PyTuple>, kwargs: &Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
+        let py = args.py();
+        enter(py)?;
+        let Some(flat) = flatten(args, kwargs)? else {
+            return Ok(PyEllipsis::get(py).to_owned().into_any().unbind());
+        };
+        let arrays = flat.values(py);
+        let now = Modes::now();
+        for entry in self.current(py) {
+            if !entry.key.fits(py, now, &flat, &arrays)? {
+                continue;
+            }
+            match &entry.kind {
+                Kind::Eager(_) => return Ok(PyEllipsis::get(py).to_owned().into_any().unbind()),
+                Kind::Graph(plan) => {
+                    if let Some(result) = plan.run(py, &flat, &arrays)? {
+                        return Ok(result);
+                    }
+                }
+            }
+        }
+        Ok(PyNotImplemented::get(py).to_owned().into_any().unbind())
+    }
+
+    /// Starts a trace: the arguments to call the function with. Its `finish` or `abandon` must follow.
+    fn begin(
+        slf: &Bound<'_, Self>,
+        args: &Bound<'_, PyTuple>,
+        kwargs: &Bound<'_, PyDict>,
+    ) -> PyResult<(Tracing, Py<PyAny>, Py<PyAny>)> {
+        let py = slf.py();
+        enter(py)?;
+        let Some(flat) = flatten(args, kwargs)? else {
+            return Err(type_error(py, "these arguments cannot be traced"));
+        };
+        let arrays = flat.values(py);
+        let key = Key::of(py, &flat, &arrays);
+        let given = call(py, || trace::begin(&arrays.iter().collect::<Vec<_>>()))?;
+        let mut objects: Vec<Py<NDArray>> = Vec::with_capacity(given.len());
+        let mut is_same = true;
+        for ((object, array), given) in flat.arrays.iter().zip(&arrays).zip(given) {
+            let same = given.same_value(array);
+            is_same &= same;
+            objects.push(if same { object.clone().unbind() } else { wrap(py, given)? });
+        }
+        let originals = flat.arrays.iter().map(|object| object.clone().unbind()).collect();
+        let (mut new_args, mut new_kwargs) = (args.clone().into_any(), kwargs.clone().into_any());
+        if !is_same {
+            let mut builder = Builder { py, tokens: flat.tokens.iter(), arrays: &objects };
+            new_args = builder.build()?;
+            if !kwargs.is_empty() {
+                new_kwargs = builder.build()?;
+            }
+        }
+        let owner = slf.clone().unbind();
+        let state = State { key, objects, originals };
+        let tracing = Tracing { owner, state: GilCell::new(Some(state)) };
+        Ok((tracing, new_args.unbind(), new_kwargs.unbind()))
+    }
+
+    /// Forgets all graphs.
+    fn clear(&self, py: Python<'_>) {
+        self.entries.set(py, Vec::new());
+    }
+
+    /// The graphs there are, oldest first.
+    fn graphs(&self, py: Python<'_>) -> PyResult<Vec<Py<PyGraph>>> {
+        let mut found = Vec::new();
+        for entry in self.current(py) {
+            if let Kind::Graph(plan) = &entry.kind {
+                let objects = plan.objects.iter().map(|object| object.clone_ref(py)).collect();
+                let (graph, names) = (plan.graph.clone(), plan.names.clone());
+                let training = entry.key.modes.training;
+                found.push(Py::new(py, PyGraph { graph, objects, names, training })?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Why calls run in Python, one text for each kind of arguments that could not be compiled.
+    fn reasons(&self, py: Python<'_>) -> Vec<&'static str> {
+        let why = |entry: &Arc<Entry>| match entry.kind {
+            Kind::Eager(why) => Some(why),
+            Kind::Graph(_) => None,
+        };
+        self.current(py).iter().filter_map(why).collect()
+    }
+
+    fn __copy__(&self) -> Compiled {
+        Compiled::py_new()
+    }
+
+    fn __deepcopy__(&self, memo: &Bound<'_, PyAny>) -> Compiled {
+        let _ = memo;
+        Compiled::py_new()
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, Bound<'py, PyTuple>) {
+        (slf.get_type().into_any(), PyTuple::empty(slf.py()))
+    }
+}
+
+impl Plan {
+    /// None where the arrays share memory in another way, or another parameter wants a gradient.
+    fn run(&self, py: Python<'_>, flat: &Flat<'_>, arguments: &[Array]) -> PyResult<Option<Py<PyAny>>> {
+        let objects: SmallVec<[Array; 8]> =
+            self.objects.iter().map(|object| object.get().array(py)).collect();
+        if !self.graph.fits(arguments, &objects) {
+            return Ok(None);
+        }
+        let made = call(py, || self.graph.replay(arguments, &objects))?;
+        let mut made = made.into_iter();
+        let mut arrays: SmallVec<[Py<NDArray>; 4]> = SmallVec::new();
+        for result in &self.results {
+            arrays.push(match result {
+                Given::Argument(i) => flat.arrays[*i].clone().unbind(),
+                Given::Held(object) => object.clone_ref(py),
+                Given::Made => match made.next() {
+                    Some(array) => wrap(py, array)?,
+                    None => return Ok(None),
+                },
+            });
+        }
+        let mut builder = Builder { py, tokens: self.tokens.iter(), arrays: &arrays };
+        builder.build().map(|built| Some(built.unbind()))
+    }
+}
+
+struct State {
+    key: Key,
+    /// The arguments the function was called with, and those it stands in for.
+    objects: Vec<Py<NDArray>>,
+    originals: Vec<Py<NDArray>>,
+}
+
+/// A trace under way.
+#[pyclass(module = "mxnp._core", frozen)]
+pub struct Tracing {
+    owner: Py<Compiled>,
+    state: GilCell<Option<State>>,
+}
+
+#[pymethods]
+impl Tracing {
+    /// Ends the trace without a graph; what was written to the arguments is there.
+    fn abandon(&self, py: Python<'_>) -> PyResult<()> {
+        if self.state.change(py, Option::take).is_some() {
+            call(py, trace::abandon)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the trace, keeps its graph, and gives the function's result for the caller. `objects` are arrays whose
+    /// place on the tape is looked up at each replay (parameters), `names` what they are called.
+    fn finish<'py>(
+        &self,
+        py: Python<'py>,
+        result: &Bound<'py, PyAny>,
+        names: Vec<String>,
+        objects: Vec<Bound<'py, NDArray>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let Some(state) = self.state.change(py, Option::take) else {
+            return Err(value_error(py, "this trace is over"));
+        };
+        let mut flat = Flat::default();
+        let is_plain = flat.add(result)?;
+        if !is_plain {
+            trace::end_early("returns an object that is no array, number, text, list, tuple or dict");
+        }
+        let outputs = flat.values(py);
+        let shown: Vec<Array> = outputs.iter().map(trace::given_out).collect();
+        let held: Vec<Array> = objects.iter().map(|object| object.get().array(py)).collect();
+        let place = |object: &Bound<'_, NDArray>| {
+            let argument = state.objects.iter().zip(&state.originals);
+            let mut argument = argument.enumerate().filter(|(_, (a, b))| a.is(object) || b.is(object));
+            match argument.next() {
+                Some((i, _)) => Given::Argument(i),
+                None => match objects.iter().find(|held| held.is(object)) {
+                    Some(held) => Given::Held(held.clone().unbind()),
+                    None => Given::Made,
+                },
+            }
+        };
+        let results: Vec<Given> = flat.arrays.iter().map(place).collect();
+        let is_made = |i: &usize| matches!(results[*i], Given::Made);
+        let made: Vec<&Array> = (0..results.len()).filter(is_made).map(|i| &outputs[i]).collect();
+        let graph = call(py, || trace::finish(&made, &held.iter().collect::<Vec<_>>()))?;
+        let mut given: Vec<Py<NDArray>> = Vec::with_capacity(results.len());
+        for (i, result) in results.iter().enumerate() {
+            given.push(match result {
+                Given::Argument(at) => state.originals[*at].clone_ref(py),
+                Given::Held(held) => held.clone_ref(py),
+                Given::Made if shown[i].same_value(&outputs[i]) => flat.arrays[i].clone().unbind(),
+                Given::Made => wrap(py, shown[i].clone())?,
+            });
+        }
+        let is_same = given.iter().zip(&flat.arrays).all(|(a, b)| a.is(b));
+        let built = match is_same || !is_plain {
+            true => result.clone(),
+            false => Builder { py, tokens: flat.tokens.iter(), arrays: &given }.build()?,
+        };
+        let kind = match graph {
+            Err(why) => Kind::Eager(why),
+            Ok(graph) => {
+                let used = || graph.objects().iter().map(|object| object.index);
+                Kind::Graph(Plan {
+                    objects: used().map(|i| objects[i].clone().unbind()).collect(),
+                    names: used().map(|i| names[i].clone()).collect(),
+                    graph: Arc::new(graph),
+                    results,
+                    tokens: flat.tokens,
+                })
+            }
+        };
+        self.owner.get().keep(py, Entry { key: state.key, kind });
+        Ok(built)
+    }
+}
+
+impl Compiled {
+    fn keep(&self, py: Python<'_>, entry: Entry) {
+        let mut entries: Vec<Arc<Entry>> = self.current(py).into_vec();
+        if entries.len() >= MAX_GRAPHS {
+            entries.remove(0);
+        }
+        entries.push(Arc::new(entry));
+        self.entries.set(py, entries);
+    }
+}
+
+/// A compiled graph, to look at.
+#[pyclass(name = "Graph", module = "mxnp._core", frozen)]
+pub struct PyGraph {
+    graph: Arc<Graph>,
+    objects: Vec<Py<NDArray>>,
+    names: Vec<String>,
+    training: bool,
+}
+
+#[pymethods]
+impl PyGraph {
+    /// Whether it was traced in training mode.
+    #[getter]
+    fn is_training(&self) -> bool {
+        self.training
+    }
+
+    /// How many calls a replay makes.
+    #[getter]
+    fn num_calls(&self) -> usize {
+        self.graph.num_calls()
+    }
+
+    /// The graph as plain data: `(nodes, heads)`. See the stub for its form.
+    fn nodes<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyList>, Vec<(usize, usize)>)> {
+        let (nodes, heads) = listing::list(&self.graph)
+            .map_err(|why| value_error(py, format!("the graph has no form as a list of calls: {why}")))?;
+        let made = PyList::empty(py);
+        for node in nodes {
+            let row = PyDict::new(py);
+            let attrs = PyDict::new(py);
+            let (kind, name) = match &node.what {
+                What::Argument(i) => ("argument", format!("data{i}")),
+                What::Object(i) => {
+                    row.set_item("value", &self.objects[*i])?;
+                    ("parameter", self.names[*i].clone())
+                }
+                What::Constant(array) => {
+                    row.set_item("value", wrap(py, array.clone())?)?;
+                    ("constant", String::new())
+                }
+                What::Call(op, of) => {
+                    for (key, value) in of.strings() {
+                        attrs.set_item(key, value)?;
+                    }
+                    row.set_item("hidden", op.hidden)?;
+                    row.set_item("writes", op.writes.to_vec())?;
+                    ("call", op.name.to_string())
+                }
+            };
+            row.set_item("kind", kind)?;
+            row.set_item("name", name)?;
+            row.set_item("attrs", attrs)?;
+            let inputs = PyList::empty(py);
+            for from in &node.ins {
+                match from {
+                    From::Node(node, out) => inputs.append((*node, *out))?,
+                    From::Scalar(scalar) => inputs.append(number(py, *scalar)?)?,
+                }
+            }
+            row.set_item("inputs", inputs)?;
+            let outputs = PyList::empty(py);
+            for meta in &node.outs {
+                outputs.append((PyTuple::new(py, meta.shape.iter())?, dtype::object(py, meta.dtype)?))?;
+            }
+            row.set_item("outputs", outputs)?;
+            made.append(row)?;
+        }
+        Ok((made, heads))
+    }
+}
