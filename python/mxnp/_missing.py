@@ -47,7 +47,7 @@ NOT_ARRIVED: dict[str, str] = {
         "sldwin_atten_score sync_batch_norm"
     ),
     "mxnp.npx.random": "multinomial",
-    "mxnp.optimizer": "LBSGD Test",
+    "mxnp.optimizer": "LBSGD",
     "mxnp.random": "binomial gamma generalized_negative_binomial multinomial negative_binomial poisson",
     "mxnp.test_utils": (
         "DummyIter check_consistency check_speed check_symbolic_backward check_symbolic_forward chi_square_check "

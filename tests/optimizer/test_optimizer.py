@@ -289,3 +289,14 @@ def test_bad_arguments_are_named(make, kind, text):
     with pytest.raises(kind, match=text) as raised:
         make()
     assert isinstance(raised.value, MXNetError)
+
+
+def test_the_test_optimizer():
+    """The figures are MXNet 2.0.0b1's."""
+    halved = optimizer.create("test", learning_rate=0.5, rescale_grad=0.5)
+    decayed = optimizer.Test(learning_rate=0.1, wd=0.5, clip_gradient=0.1)
+    for opt, result in ((halved, [0.75, 2.25]), (decayed, [0.85, 2.0])):
+        w, state = np.array([1.0, 2.0]), np.zeros(2)
+        opt.update(0, w, np.array([1.0, -1.0]), state)
+        assert np.allclose(w, np.array(result))
+        assert state.tolist() == [0, 0]

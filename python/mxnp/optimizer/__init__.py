@@ -5,7 +5,7 @@ from mxnp._missing import refuse as _refuse
 from .adam import LAMB, LANS, AdaBelief, Adam, Adamax, AdamW, Nadam
 from .adaptive import FTML, AdaDelta, AdaGrad, Ftrl, RMSProp
 from .optimizer import Optimizer, create, register
-from .sgd import DCASGD, LARS, NAG, SGD, SGLD, Signum
+from .sgd import DCASGD, LARS, NAG, SGD, SGLD, Signum, Test
 from .updater import Updater, get_updater
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "Optimizer",
     "RMSProp",
     "Signum",
+    "Test",
     "Updater",
     "create",
     "get_updater",

@@ -10,7 +10,7 @@ from mxnp._ops.optim import sgd_mom_update, sgd_update
 
 from .optimizer import Optimizer, register
 
-__all__ = ["DCASGD", "LARS", "NAG", "SGD", "SGLD", "Signum"]
+__all__ = ["DCASGD", "LARS", "NAG", "SGD", "SGLD", "Signum", "Test"]
 
 
 class _Momentum(Optimizer):
@@ -233,6 +233,29 @@ class DCASGD(_Momentum):
             step = momentum
         previous[...] = weight
         weight += step
+
+
+@register
+class Test(Optimizer):
+    """MXNet's optimizer for tests of what calls optimizers: weight -= lr * (rescale_grad * grad + wd * weight).
+
+    Gradients are not clipped. The state, zeros like the weight, is left as it is.
+
+    >>> opt, w = mx.optimizer.Test(learning_rate=0.5), np.array([1.0, 2.0])
+    >>> opt.update(0, w, np.array([1.0, -1.0]), opt.create_state(0, w))
+    >>> w
+    array([0.5, 2.5])
+    """
+
+    __test__ = False  # not a test case, whatever its name
+
+    def create_state(self, index: Any, weight: Any) -> Any:
+        """Zeros like the weight."""
+        return np.zeros_like(weight)
+
+    def _apply(self, index: int, weight: Any, grad: Any, state: Any, lr: float, wd: float) -> None:
+        grad = self._rescaled(grad)
+        weight -= lr * (grad + wd * weight if wd else grad)
 
 
 @register
