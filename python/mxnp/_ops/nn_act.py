@@ -79,7 +79,7 @@ def hard_sigmoid(data: Any, alpha: float = 0.2, beta: float = 0.5) -> ndarray:
     return clip(as_array(data) * alpha + beta, 0, 1)
 
 
-_ACTIVATIONS: dict[str, Any] = {
+ACTIVATIONS: dict[str, Any] = {
     "relu": relu,
     "sigmoid": sigmoid,
     "tanh": _TANH,
@@ -97,10 +97,10 @@ def activation(data: Any, act_type: str = "relu", **kwargs: Any) -> ndarray:
     array([0., 2.])
     """
     try:
-        function = _ACTIVATIONS[act_type]
+        function = ACTIVATIONS[act_type]
     except (KeyError, TypeError):
         raise MXNetValueError(
-            f"activation: act_type must be one of {', '.join(sorted(_ACTIVATIONS))}, got {act_type!r}"
+            f"activation: act_type must be one of {', '.join(sorted(ACTIVATIONS))}, got {act_type!r}"
         ) from None
     return function(data)
 

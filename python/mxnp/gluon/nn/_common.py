@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from mxnp import np
@@ -29,14 +30,31 @@ def axis_size(x: Any, axis: int, layer: Any) -> int:
     return x.shape[axis]
 
 
-def spread(value: int | tuple[int, ...] | list[int], ndim: int, layer: Any, argument: str) -> tuple[int, ...]:
-    """A number as `ndim` equal ones; a tuple must have `ndim`, else MXNetValueError naming layer and argument."""
+def whole(value: Any, layer: Any, argument: str, least: int = 1) -> int:
+    """`value` as an int of at least `least`; else MXNetTypeError or MXNetValueError, naming layer and argument."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise MXNetTypeError(
+            f"{type(layer).__name__}: {argument} must be an integer, got {value!r}"
+        ) from None
+    if number < least:
+        raise MXNetValueError(f"{type(layer).__name__}: {argument} must be at least {least}, got {number}")
+    return number
+
+
+def spread(
+    value: int | tuple[int, ...] | list[int], ndim: int, layer: Any, argument: str, least: int = 0
+) -> tuple[int, ...]:
+    """A number as `ndim` equal ones; a tuple must have `ndim`. Otherwise, and for numbers below `least`, raises
+    MXNetValueError, and MXNetTypeError for what is no integer, naming layer and argument.
+    """
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,) * ndim
     if len(values) != ndim:
         raise MXNetValueError(
             f"{type(layer).__name__}: {argument} must be a number or {ndim} numbers, got {value!r}"
         )
-    return values
+    return tuple(whole(each, layer, argument, least) for each in values)
 
 
 def check_layout(layout: str | None, layouts: tuple[str, ...], layer: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mxnp import initializer, npx
+from mxnp._ops.nn_act import ACTIVATIONS
 from mxnp.error import MXNetValueError
 
 from .._parameter import Parameter
@@ -20,6 +21,10 @@ class Activation(HybridBlock):
     """
 
     def __init__(self, activation: str, **kwargs: Any) -> None:
+        if activation not in ACTIVATIONS:
+            raise MXNetValueError(
+                f"Activation: activation must be one of {', '.join(sorted(ACTIVATIONS))}, got {activation!r}"
+            )
         self._act_type = activation  # before the base: it names the block
         super().__init__(**kwargs)
 

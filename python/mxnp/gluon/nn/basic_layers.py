@@ -13,7 +13,7 @@ from mxnp.error import MXNetValueError
 from .._legacy import F
 from .._parameter import Parameter
 from ..block import Block, HybridBlock
-from ._common import axis_size, device_of
+from ._common import axis_size, device_of, whole
 from .activations import Activation
 
 
@@ -49,7 +49,8 @@ class Dense(HybridBlock):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._units = units
+        self._units = units = whole(units, self, "units")
+        in_units = whole(in_units, self, "in_units", -1)
         self._flatten = flatten
         self.weight = Parameter(
             "weight", shape=(units, in_units), dtype=dtype, init=weight_initializer, allow_deferred_init=True
@@ -108,8 +109,8 @@ class Embedding(HybridBlock):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._input_dim = input_dim
-        self._output_dim = output_dim
+        self._input_dim = input_dim = whole(input_dim, self, "input_dim")
+        self._output_dim = output_dim = whole(output_dim, self, "output_dim")
         self.weight = Parameter(
             "weight",
             shape=(input_dim, output_dim),

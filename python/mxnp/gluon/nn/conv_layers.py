@@ -9,7 +9,7 @@ from mxnp.error import MXNetValueError
 
 from .._parameter import Parameter
 from ..block import HybridBlock
-from ._common import axis_size, check_layout, device_of, spread
+from ._common import axis_size, check_layout, device_of, spread, whole
 from .activations import Activation
 
 
@@ -50,12 +50,13 @@ class _Conv(HybridBlock):
         super().__init__(**kwargs)
         self._layout = check_layout(layout, self._layouts, self)
         ndim = len(self._layout) - 2
-        self._channels = channels
-        self._groups = groups
-        self._kernel = spread(kernel_size, ndim, self, "kernel_size")
-        self._strides = spread(strides, ndim, self, "strides")
+        self._channels = channels = whole(channels, self, "channels")
+        self._groups = whole(groups, self, "groups")
+        self._kernel = spread(kernel_size, ndim, self, "kernel_size", 1)
+        self._strides = spread(strides, ndim, self, "strides", 1)
         self._padding = spread(padding, ndim, self, "padding")
-        self._dilation = spread(dilation, ndim, self, "dilation")
+        self._dilation = spread(dilation, ndim, self, "dilation", 1)
+        in_channels = whole(in_channels, self, "in_channels", -1)
         self.weight = Parameter(
             "weight", shape=self._weight_shape(in_channels), init=weight_initializer, allow_deferred_init=True
         )
@@ -72,7 +73,7 @@ class _Conv(HybridBlock):
     def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
         """The weight's shape in the layout's order; raises MXNetValueError when the groups do not divide."""
         for count, what in ((in_channels, "input"), (self._channels, "output")):
-            if self._groups < 1 or count % self._groups:
+            if max(count, 0) % self._groups:
                 raise MXNetValueError(
                     f"{type(self).__name__}: {count} {what} channels cannot be split into {self._groups} groups"
                 )
@@ -82,15 +83,14 @@ class _Conv(HybridBlock):
 
     def infer_shape(self, x: Any, *args: Any) -> None:
         """The input channels are the size of the layout's C axis."""
-        if getattr(x, "ndim", len(self._layout)) != len(self._layout):
-            raise MXNetValueError(
-                f"{type(self).__name__}: expected an input of layout {self._layout}, got shape {x.shape}"
-            )
+        self._check_axes(x)
         self.weight.shape = self._weight_shape(axis_size(x, self._layout.index("C"), self))
 
     def forward(self, x: Any) -> Any:
         """Input and output have the axes of `layout`."""
         device = device_of(x, self)
+        if x.ndim != len(self._layout):
+            self._check_axes(x)
         weight = self.weight.data(device)
         bias = None if self.bias is None else self.bias.data(device)
         y = self._convolve(
@@ -107,6 +107,14 @@ class _Conv(HybridBlock):
             layout=self._layout,
         )
         return y if self.act is None else self.act(y)
+
+    def _check_axes(self, x: Any) -> None:
+        if getattr(x, "ndim", len(self._layout)) == len(self._layout):
+            return
+        hint = "\nhint: x[None] adds an axis for the batch" if x.ndim == len(self._layout) - 1 else ""
+        raise MXNetValueError(
+            f"{type(self).__name__}: expected an input of layout {self._layout}, got shape {x.shape}{hint}"
+        )
 
     def _convolve(self, *operands: Any, **sizes: Any) -> Any:
         return npx.convolution(*operands, **sizes)

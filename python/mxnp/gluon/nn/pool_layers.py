@@ -36,8 +36,8 @@ class _Pool(HybridBlock):
         super().__init__(**kwargs)
         self._layout = check_layout(layout, self._layouts, self)
         ndim = len(self._layout) - 2
-        self._size = spread(pool_size, ndim, self, "pool_size")
-        self._strides = self._size if strides is None else spread(strides, ndim, self, "strides")
+        self._size = spread(pool_size, ndim, self, "pool_size", 1)
+        self._strides = self._size if strides is None else spread(strides, ndim, self, "strides", 1)
         self._padding = spread(padding, ndim, self, "padding")
         self._ceil_mode = ceil_mode
         self._count_include_pad = count_include_pad

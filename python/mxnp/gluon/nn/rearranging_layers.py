@@ -19,9 +19,7 @@ class _PixelShuffle(HybridBlock):
     def __init__(self, factor: int | tuple[int, ...]) -> None:
         """`factor`: a number, or one per spatial axis, by which each is enlarged."""
         super().__init__()
-        self._factors = spread(factor, self._ndim, self, "factor")
-        if min(self._factors) < 1:
-            raise MXNetValueError(f"{type(self).__name__}: factor must be at least 1, got {factor!r}")
+        self._factors = spread(factor, self._ndim, self, "factor", 1)
 
     def forward(self, x: Any) -> Any:
         """Raises ValueError for another number of axes, or channels that the factors do not divide."""
