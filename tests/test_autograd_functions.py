@@ -1,5 +1,7 @@
 """autograd.grad, backward and mark_variables as MXNet programs call them, and Functions with their own gradient."""
 
+import weakref
+
 import numpy as onp
 import pytest
 
@@ -240,7 +242,10 @@ def test_a_failing_forward_puts_recording_back():
     ("answer", "message"),
     [
         (lambda g: (g, g), "must return 1 gradients, one for each input, got 2"),
-        (lambda g: np.ones(3), "shape"),
+        (lambda g: np.ones(3), r"Wrong\.backward: gradient 0 has shape \(3,\), the input has \(1,\)"),
+        (lambda g: 2.5, r"Wrong\.backward: gradient 0 must be an array or None, got float"),
+        (lambda g: [g.asnumpy()], r"Wrong\.backward: gradient 0 must be an array or None, got ndarray"),
+        (lambda g: [], "Wrong.backward must return 1 gradients, one for each input, got 0"),
     ],
 )
 def test_a_wrong_backward_says_so(answer, message):
@@ -254,8 +259,86 @@ def test_a_wrong_backward_says_so(answer, message):
     x = leaf([1.0])
     with autograd.record():
         y = Wrong()(x)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message) as caught:
         y.backward()
+    assert isinstance(caught.value, MXNetError)
+
+
+def test_the_second_gradient_is_named():
+    class Wrong(autograd.Function):
+        def forward(self, x, y):
+            return x * y
+
+        def backward(self, dy):
+            return dy, "dy"
+
+    x, y = leaf([1.0]), leaf([2.0])
+    with autograd.record():
+        z = Wrong()(x, y)
+    with pytest.raises(TypeError, match=r"Wrong\.backward: gradient 1 must be an array or None, got str"):
+        z.backward()
+
+
+def test_a_gradient_of_another_dtype_becomes_the_inputs():
+    class Double(autograd.Function):
+        def forward(self, x):
+            return x.astype("float64")
+
+        def backward(self, dy):
+            return dy * 2
+
+    x = leaf([1.0])
+    with autograd.record():
+        y = Double()(x * 3)
+    y.backward()
+    assert x.grad.dtype == "float32"
+    assert x.grad.item() == 6
+
+
+@pytest.mark.parametrize("uses_it", [False, True])
+def test_a_function_that_holds_its_result_is_freed(uses_it):
+    class Holding(autograd.Function):
+        def forward(self, x):
+            self.save_for_backward(x)
+            return x * 2
+
+        def backward(self, dy):
+            return dy * 2 * self.saved_tensors[0]
+
+    x = leaf([3.0])
+    function = Holding()
+    with autograd.record():
+        function.result = function(x)
+        function.more = function.result * 2
+    if uses_it:
+        function.more.backward()
+        assert x.grad.item() == 12
+    gone = weakref.ref(function)
+    del function
+    assert gone() is None
+
+
+def test_backward_runs_on_the_instance_while_the_program_has_it():
+    class Counting(autograd.Function):
+        calls = 0
+
+        def forward(self, x):
+            self.factor = 2
+            return x * 2
+
+        def backward(self, dy):
+            self.calls += 1
+            return dy * self.factor
+
+    x, function = leaf([3.0]), Counting()
+    with autograd.record():
+        y = function(x)
+    y.backward()
+    assert function.calls == 1
+    with autograd.record():
+        y = Counting()(x)
+    y.backward()
+    assert x.grad.item() == 2
 
 
 def test_functions_inside_a_network():

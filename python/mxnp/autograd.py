@@ -5,6 +5,7 @@ What is recorded, and how it runs backward, is the core's.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -181,7 +182,9 @@ def get_symbol(x: ndarray) -> Any:
 class Function:
     """A calculation whose gradient the user writes: `forward(*inputs)` and `backward(*gradients of the outputs)`.
 
-    Both work on arrays and are not recorded. One instance makes one call.
+    Both work on arrays and are not recorded. One instance makes one call. The tape keeps what the instance holds when
+    `forward` returns, and the instance itself only while the program does: one that holds its own results afterwards
+    is freed with them.
 
     >>> class Sigmoid(autograd.Function):
     ...     def forward(self, x):
@@ -237,27 +240,49 @@ class Function:
 
 
 class _Rule:
-    """What the core calls on the way back: the user's backward with its results checked."""
+    """What the core calls on the way back: the user's backward with its results checked.
+
+    The tape owns the rule, and a result owns the tape: a rule that owned the Function would keep one that holds its
+    results alive for ever. So it has what the instance held at the call, and the instance by a weak reference.
+    """
 
     def __init__(self, function: Function, inputs: list[ndarray], outputs: list[ndarray]) -> None:
-        self.function = function
-        self.inputs = [x.shape for x in inputs]
+        self.instance = weakref.ref(function)
+        self.kind = type(function)
+        self.state = dict(vars(function))
+        self.inputs = [(x.shape, x.dtype) for x in inputs]
         self.outputs = [(y.shape, y.dtype, y.device) for y in outputs]
 
     def __call__(self, grads: list[ndarray | None]) -> list[ndarray | None]:
-        name = type(self.function).__name__
-        found = self.function.backward(*(self._given(i, g) for i, g in enumerate(grads)))
+        found = self._function().backward(*(self._given(i, g) for i, g in enumerate(grads)))
         results = list(found) if isinstance(found, (tuple, list)) else [found]
+        name = self.kind.__name__
         if len(results) != len(self.inputs):
             raise MXNetValueError(
                 f"{name}.backward must return {len(self.inputs)} gradients, one for each input, got {len(results)}"
             )
-        for i, (result, shape) in enumerate(zip(results, self.inputs, strict=True)):
-            if result is not None and result.shape != shape:
-                raise MXNetValueError(
-                    f"{name}.backward: gradient {i} has shape {result.shape}, the input has {shape}"
-                )
-        return results
+        return [self._checked(i, result) for i, result in enumerate(results)]
+
+    def _function(self) -> Function:
+        function = self.instance()
+        if function is None:
+            function = self.kind.__new__(self.kind)
+            vars(function).update(self.state)
+        return function
+
+    def _checked(self, i: int, result: Any) -> ndarray | None:
+        if result is None:
+            return None
+        name, (shape, dtype) = self.kind.__name__, self.inputs[i]
+        if not isinstance(result, ndarray):
+            raise MXNetTypeError(
+                f"{name}.backward: gradient {i} must be an array or None, got {type(result).__name__}"
+            )
+        if result.shape != shape:
+            raise MXNetValueError(
+                f"{name}.backward: gradient {i} has shape {result.shape}, the input has {shape}"
+            )
+        return result if result.dtype == dtype else result.astype(dtype)
 
     def _given(self, i: int, g: ndarray | None) -> ndarray:
         if g is not None:

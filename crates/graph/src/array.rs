@@ -71,6 +71,11 @@ impl Array {
         Array { at, node: None }
     }
 
+    /// Whether a gradient flows to it.
+    pub(crate) fn is_traced(&self) -> bool {
+        self.node.as_ref().is_some_and(Edge::is_traced)
+    }
+
     pub fn shape(&self) -> &[usize] {
         &self.at.layout.shape
     }
@@ -305,7 +310,7 @@ pub struct Handle(Array);
 
 impl Handle {
     pub fn new(array: Array) -> Handle {
-        array.at.value.add_handle(array.node.is_some());
+        array.at.value.add_handle(array.is_traced());
         Handle(array)
     }
 
@@ -324,7 +329,7 @@ impl Deref for Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.0.at.value.drop_handle(self.0.node.is_some());
+        self.0.at.value.drop_handle(self.0.is_traced());
     }
 }
 

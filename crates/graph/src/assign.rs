@@ -5,7 +5,7 @@ use crate::array::{Array, Handle, Input};
 use crate::call::Out;
 use crate::error::{Error, Result};
 use crate::inferred::{self, Form, Inference};
-use crate::invoke::{append, derived, has_node, invoke, is_recorded, meta_of, new_call, record};
+use crate::invoke::{append, derived, invoke, is_recorded, is_traced, meta_of, new_call, record};
 use crate::node::{Edge, Kind, Node, Parent, SavedValues};
 use crate::place::Place;
 use crate::registry::with_own;
@@ -117,7 +117,8 @@ fn functional_update(target: &mut Handle, items: &[IndexItem], value: Input, pla
     let (op, attrs) = (&shape::SLICE_ASSIGN, shape::basic(items));
     let outs = SmallVec::from_iter([Form::of_place(&target.at)]);
     let known = Inference::new(SmallVec::from_elem(target.dtype(), 2), outs);
-    let node = Node::new(Kind::Call { op, attrs }, parents, known, SavedValues::default());
+    let saved = SavedValues { parents, ..SavedValues::default() };
+    let node = Node::new(Kind::Call { op, attrs }, known, saved);
     let at = target.at.clone();
     target.set(Array { at, node: Some(Edge { node: node.on_tape(), out: 0 }) });
     Ok(())
@@ -134,7 +135,7 @@ pub fn update(op: &'static Op, attrs: Attrs, target: &mut Handle, rest: &[Input]
     // On the tape the target is its result.
     let known = Inference::new(found.types.clone(), SmallVec::from_iter([Form::of_place(&target.at)]));
     let call = new_call(op, attrs, &ins, known, SmallVec::new())?;
-    let node = (recorded && is_recorded(op, &ins, &call.known.outs)).then(|| record(&call, &ins));
+    let node = (recorded && is_recorded(&ins)).then(|| record(&call, &ins));
     with_own(|own| append(own, call))?;
     if let Some(node) = node {
         let at = target.at.clone();
@@ -157,7 +158,7 @@ pub(crate) fn check_write(op: &'static str, target: &Handle, values: &[Input]) -
         trace::note_recorded_write(target);
     }
     let (handles, nodes) = value.handles();
-    let is_traced = target.node.is_some() || values.iter().any(has_node);
+    let is_traced = target.is_traced() || values.iter().any(is_traced);
     if target.node.as_ref().is_some_and(|edge| edge.node.is_leaf()) {
         let text = "an array with attach_grad() cannot be written in place while recording: \
                     its gradient would be wrong";

@@ -80,8 +80,7 @@ pub(crate) enum Kept {
 /// A node that goes on the tape.
 pub(crate) struct NodeStep {
     pub number: u32,
-    pub op: &'static Op,
-    pub attrs: Attrs,
+    pub kind: Kind,
     pub parents: SmallVec<[(Option<Source>, Form); 3]>,
     pub known: Arc<Inference>,
     pub saved_ins: SmallVec<[Option<Kept>; 3]>,
@@ -188,7 +187,8 @@ pub(crate) struct Argument {
 #[derive(Clone)]
 pub struct Object {
     pub index: usize,
-    pub has_node: bool,
+    /// Whether a gradient flows to it; None where it is not on the tape.
+    pub traced: Option<bool>,
     pub(crate) at: Spot,
 }
 
@@ -242,7 +242,8 @@ impl Graph {
     /// Whether a replay with these arrays does what the function would. The arguments have the shapes, strides,
     /// dtypes and devices of the traced ones; this looks at what they share, and at the objects' places on the tape.
     pub fn fits(&self, arguments: &[Array], objects: &[Array]) -> bool {
-        let same_tape = self.objects.iter().zip(objects).all(|(o, array)| o.has_node == array.node.is_some());
+        let same_tape =
+            self.objects.iter().zip(objects).all(|(o, array)| o.traced == crate::tape::tracing(array));
         same_tape && self.shares_the_same(arguments) && self.is_writable(arguments)
     }
 
@@ -394,9 +395,9 @@ impl<'a> Run<'a> {
             ins: step.saved_ins.iter().map(saved).collect(),
             outs: step.saved_outs.iter().map(saved).collect(),
             rule: None,
+            parents,
         };
-        let kind = Kind::Call { op: step.op, attrs: step.attrs.clone() };
-        let node = Node::new(kind, parents, step.known.clone(), saved);
+        let node = Node::new(step.kind.clone(), step.known.clone(), saved);
         self.nodes[step.number as usize] = Some(Arc::new(node));
     }
 

@@ -72,11 +72,7 @@ pub(crate) fn kernel_task(kernel: Kernel) -> Task {
 fn run_kernel(kernel: &Kernel, ctx: &Context) -> mxnp_core::Result<()> {
     let call = &kernel.call;
     let Run::Kernel(run) = call.op.run else {
-        return Err(mxnp_core::Error::new(
-            ErrorKind::Internal,
-            call.op.name,
-            "its body could not be expanded",
-        ));
+        return Err(mxnp_core::Error::new(ErrorKind::Internal, call.op.name, "its body failed"));
     };
     let point = Layout::contiguous(&[]);
     let mut scalars: SmallVec<[Element; 4]> = SmallVec::new();

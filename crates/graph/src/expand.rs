@@ -14,6 +14,7 @@ use mxnp_core::rules::{Operand, Rules, Sym};
 use mxnp_core::{DType, ErrorKind};
 use smallvec::{SmallVec, smallvec};
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Expands every body, and converts kernels' inputs. A body that goes wrong is a defect of mxnp: its call is
@@ -80,6 +81,11 @@ struct Collector {
     device: crate::Device,
 }
 
+/// A body that went wrong.
+fn internal(op: &'static Op) -> mxnp_core::Error {
+    mxnp_core::Error::new(ErrorKind::Internal, op.name, "its body failed")
+}
+
 /// The calls of a body whose results go where the call's outputs are.
 fn body(call: &Call) -> mxnp_core::Result<Calls> {
     let Run::Body(write) = call.op.run else { return Ok(vec![Box::new(call.clone())]) };
@@ -92,11 +98,15 @@ fn body(call: &Call) -> mxnp_core::Result<Calls> {
         .zip(call.types())
         .map(|(input, &dtype)| Sym::new(&collector, collector.input(input, dtype)))
         .collect();
-    let results: SmallVec<[u32; 2]> =
-        write(&call.attrs, &collector, &ins).iter().map(|sym| sym.handle()).collect();
+    let written = catch_unwind(AssertUnwindSafe(|| write(&call.attrs, &collector, &ins)));
     if let Some(error) = collector.error.take() {
         return Err(error);
     }
+    let written = written.map_err(|_| internal(call.op))?;
+    if written.len() < call.outs.len() {
+        return Err(internal(call.op));
+    }
+    let results: SmallVec<[u32; 2]> = written.iter().map(|sym| sym.handle()).collect();
     let terms = collector.terms.take();
     let mut calls = collector.calls.take();
     for (out, handle) in call.outs.iter().zip(results) {

@@ -6,16 +6,16 @@ use crate::call::{Call, In, Out, scalar_meta};
 use crate::device::{self, Device, DeviceKind};
 use crate::error::{Error, Result};
 use crate::inferred::{self, Form, Inference};
-use crate::node::{Edge, Kind, Node, Parent, Saved, SavedValues};
+use crate::node::{self, Edge, Kind, Node, Parent, Saved, SavedValues};
 use crate::place::Place;
 use crate::registry::with_own;
 use crate::value::{SegmentId, Value};
 use crate::{modes, random, segment, trace};
 use mxnp_core::attrs::Attrs;
-use mxnp_core::op::{Draw, Grad, Meta, Op, Run};
+use mxnp_core::op::{Draw, Meta, Op, Run};
 use mxnp_core::ops::cast;
 use mxnp_core::promote::{Casting, can_cast};
-use mxnp_core::{DType, ErrorKind, Layout};
+use mxnp_core::{ErrorKind, Layout};
 use mxnp_engine::engine;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub fn invoke(op: &'static Op, attrs: Attrs, ins: &[Input]) -> Result<Arrays> {
             outs.push(fresh_out(op.name, form, device, own.id)?);
         }
         let call = new_call(op, attrs, ins, known, outs)?;
-        let node = is_recorded(op, ins, &call.known.outs).then(|| record(&call, ins));
+        let node = is_recorded(ins).then(|| record(&call, ins));
         let visible = call.outs.len() - op.hidden - op.writes.len();
         let mut results = Arrays::new();
         for out in &call.outs[..visible] {
@@ -73,7 +73,7 @@ pub fn invoke_into(op: &'static Op, attrs: Attrs, ins: &[Input], outs: &mut [&mu
     let recorded = assign::check_write(op.name, target, ins)?;
     let at = Out { at: target.at.clone(), computed: known.outs[0].dtype, fresh: false };
     let call = new_call(op, attrs, ins, known, SmallVec::from_iter([at]))?;
-    let node = recorded.then(|| is_recorded(op, ins, &call.known.outs).then(|| record(&call, ins)));
+    let node = recorded.then(|| is_recorded(ins).then(|| record(&call, ins)));
     with_own(|own| append(own, call))?;
     if let Some(node) = node {
         let edge = node.map(|node| converted(node, target));
@@ -103,7 +103,8 @@ fn converted(node: Node, target: &Array) -> Edge {
 pub(crate) fn derived(op: &'static Op, attrs: Attrs, edge: Edge, from: Form, to: Form) -> Edge {
     let known = Inference::new(SmallVec::from_iter([from.dtype]), SmallVec::from_iter([to]));
     let parents = SmallVec::from_iter([Parent { edge: Some(edge), form: from }]);
-    let node = Node::new(Kind::Call { op, attrs }, parents, known, SavedValues::default());
+    let saved = SavedValues { parents, ..SavedValues::default() };
+    let node = Node::new(Kind::Call { op, attrs }, known, saved);
     Edge { node: node.on_tape(), out: 0 }
 }
 
@@ -232,21 +233,20 @@ pub(crate) fn append(own: &segment::Segment, call: Box<Call>) -> Result<()> {
     Ok(())
 }
 
-/// Whether the tape gets a node for this call. Truth values are locally constant: no gradient flows back.
-pub(crate) fn is_recorded(op: &'static Op, ins: &[Input], outs: &[Form]) -> bool {
-    modes::is_recording()
-        && !matches!(op.grad, Grad::Zero)
-        && ins.iter().any(has_node)
-        && outs.iter().any(|form| form.dtype != DType::Bool)
+/// Whether the tape gets a node for this call.
+pub(crate) fn is_recorded(ins: &[Input]) -> bool {
+    let has_node = |input: &Input| matches!(input, Input::Array(array) if array.node.is_some());
+    modes::is_recording() && ins.iter().any(has_node)
 }
 
-pub(crate) fn has_node(input: &Input) -> bool {
-    matches!(input, Input::Array(array) if array.node.is_some())
+/// Whether a gradient flows to an operand.
+pub(crate) fn is_traced(input: &Input) -> bool {
+    matches!(input, Input::Array(array) if array.is_traced())
 }
 
 /// The node of a call that is about to be appended: the versions are those it will read.
 pub(crate) fn record(call: &Call, ins: &[Input]) -> Node {
-    let parents = ins
+    let parents: SmallVec<[Parent; 3]> = ins
         .iter()
         .map(|input| Parent {
             edge: match input {
@@ -256,10 +256,14 @@ pub(crate) fn record(call: &Call, ins: &[Input]) -> Node {
             form: Form::of_input(input),
         })
         .collect();
+    let kind = Kind::Call { op: call.op, attrs: call.attrs.clone() };
+    if !node::flows(call.op, &parents, &call.known) {
+        return Node::new(kind, call.known.clone(), SavedValues { parents, ..SavedValues::default() });
+    }
     let keep = |at: &Place| Saved::Place { at: at.clone(), version: at.value.version() };
     let saves = call.op.saves;
     let is_read = |i: usize| {
-        let others = || ins.iter().enumerate().any(|(j, input)| j != i && has_node(input));
+        let others = || ins.iter().enumerate().any(|(j, input)| j != i && is_traced(input));
         saves.inputs >> i & 1 == 1 && (call.op.cross >> i & 1 == 0 || others())
     };
     let saved_in = |(i, input): (usize, &In)| {
@@ -277,8 +281,9 @@ pub(crate) fn record(call: &Call, ins: &[Input]) -> Node {
         ins: call.ins.iter().enumerate().map(saved_in).collect(),
         outs: call.outs.iter().take(call.known.outs.len()).enumerate().map(saved_out).collect(),
         rule: None,
+        parents,
     };
-    Node::new(Kind::Call { op: call.op, attrs: call.attrs.clone() }, parents, call.known.clone(), saved)
+    Node::new(kind, call.known.clone(), saved)
 }
 
 /// Gives the visible results their places on the tape.
@@ -316,7 +321,7 @@ fn view(
         trace::note_view(op, attrs.clone(), &x.at, &at);
     }
     let edge = match &x.node {
-        Some(edge) if is_recorded(op, ins, &known.outs) => {
+        Some(edge) if modes::is_recording() => {
             Some(derived(op, attrs, edge.clone(), Form::of_place(&x.at), known.outs[0].clone()))
         }
         _ => None,

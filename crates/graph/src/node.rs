@@ -7,9 +7,9 @@ use crate::inferred::{Form, Inference};
 use crate::place::Place;
 use crate::sync::Mutex;
 use crate::trace;
-use mxnp_core::Scalar;
 use mxnp_core::attrs::Attrs;
-use mxnp_core::op::Op;
+use mxnp_core::op::{Grad, Op};
+use mxnp_core::{DType, Scalar};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -42,9 +42,13 @@ pub trait Custom: Send + Sync {
     fn backward(&self, heads: Vec<Option<Array>>) -> Result<Vec<Option<Array>>>;
 }
 
+#[derive(Clone)]
 pub(crate) enum Kind {
-    /// An array that `attach_grad` made the start of a tape.
+    /// An array that `attach_grad` made the start of a tape. It may have a constant before it.
     Leaf,
+    /// A result that is locally constant in everything before it (a comparison, a rounded number). No gradient
+    /// flows back; backward only comes by to say that it is zero.
+    Constant,
     Call {
         op: &'static Op,
         attrs: Attrs,
@@ -55,9 +59,24 @@ pub(crate) enum Kind {
 }
 
 /// An input of a recorded call.
+#[derive(Clone)]
 pub(crate) struct Parent {
     pub edge: Option<Edge>,
     pub form: Form,
+}
+
+impl Parent {
+    /// Whether a gradient flows to it.
+    pub fn is_traced(&self) -> bool {
+        self.edge.as_ref().is_some_and(Edge::is_traced)
+    }
+}
+
+impl Edge {
+    /// Whether a gradient flows along it.
+    pub fn is_traced(&self) -> bool {
+        !self.node.is_constant()
+    }
 }
 
 /// A value that the rule reads, as it was when the call was appended.
@@ -67,9 +86,11 @@ pub(crate) enum Saved {
     Scalar(Scalar),
 }
 
-/// The saved inputs and outputs; an entry is there where the op's `saves` names it.
+/// What the way back needs: the inputs' places on the tape, and saved inputs and outputs; one of those is there
+/// where the op's `saves` names it.
 #[derive(Clone, Default)]
 pub(crate) struct SavedValues {
+    pub parents: SmallVec<[Parent; 3]>,
     pub ins: SmallVec<[Option<Saved>; 3]>,
     pub outs: SmallVec<[Option<Saved>; 2]>,
     /// Of a [`Kind::Custom`].
@@ -80,7 +101,6 @@ pub(crate) struct Node {
     /// One more than the inputs' greatest: walking down by level meets every node after all its users.
     pub level: u64,
     pub kind: Kind,
-    pub parents: SmallVec<[Parent; 3]>,
     /// The dtypes the op computed in, and its outputs, hidden ones last.
     pub known: Arc<Inference>,
     /// Taken by the first backward that does not retain the graph.
@@ -89,17 +109,21 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    pub fn new(
-        kind: Kind,
-        parents: SmallVec<[Parent; 3]>,
-        known: Arc<Inference>,
-        saved: SavedValues,
-    ) -> Node {
-        let level = parents.iter().filter_map(|p| p.edge.as_ref()).map(|e| e.node.level + 1).max();
+    pub fn new(kind: Kind, known: Arc<Inference>, saved: SavedValues) -> Node {
+        match kind {
+            Kind::Call { op, .. } if !flows(op, &saved.parents, &known) => {
+                Node::constant(&saved.parents, known)
+            }
+            Kind::Constant => Node::constant(&saved.parents, known),
+            kind => Node::made(kind, known, saved),
+        }
+    }
+
+    fn made(kind: Kind, known: Arc<Inference>, saved: SavedValues) -> Node {
+        let level = saved.parents.iter().filter_map(|p| p.edge.as_ref()).map(|e| e.node.level + 1).max();
         Node {
             level: level.unwrap_or(0),
             kind,
-            parents,
             known,
             saved: Mutex::new(Some(saved)),
             slots: Mutex::default(),
@@ -115,14 +139,64 @@ impl Node {
         node
     }
 
-    /// The start of a tape.
-    pub fn leaf(form: Form) -> Node {
+    /// A locally constant result. It keeps what is before its constant inputs in their place, less what a
+    /// backward has used up: a count that a training loop carries along stays as small as in its first step.
+    fn constant(parents: &[Parent], known: Arc<Inference>) -> Node {
+        /// Beyond this many a constant input is kept as it is.
+        const MANY: usize = 16;
+        let mut kept: SmallVec<[Parent; 3]> = SmallVec::new();
+        let mut keep = |parent: &Parent, edge: &Edge| {
+            let is_there = |p: &Parent| p.edge.as_ref().is_some_and(|e| Arc::ptr_eq(&e.node, &edge.node));
+            if !kept.iter().any(is_there) {
+                kept.push(parent.clone());
+            }
+        };
+        for parent in parents {
+            let Some(edge) = &parent.edge else { continue };
+            let saved = edge.node.saved.lock();
+            match saved.as_ref() {
+                None => (),
+                // A trace keeps the steps as they came: a replay has other places before them.
+                Some(saved) if edge.node.is_constant() && saved.parents.len() <= MANY && !trace::is_on() => {
+                    for before in &saved.parents {
+                        if let Some(edge) = &before.edge
+                            && !edge.node.is_used_up()
+                        {
+                            keep(before, edge);
+                        }
+                    }
+                }
+                Some(_) => keep(parent, edge),
+            }
+        }
+        Node::made(Kind::Constant, known, SavedValues { parents: kept, ..SavedValues::default() })
+    }
+
+    /// The start of a tape, after a constant or nothing.
+    pub fn leaf(form: Form, before: Option<Edge>) -> Node {
+        let parents =
+            before.into_iter().map(|edge| Parent { edge: Some(edge), form: form.clone() }).collect();
         let known = Inference::new(SmallVec::new(), SmallVec::from_iter([form]));
-        Node::new(Kind::Leaf, SmallVec::new(), known, SavedValues::default())
+        Node::made(Kind::Leaf, known, SavedValues { parents, ..SavedValues::default() })
     }
 
     pub fn is_leaf(&self) -> bool {
         matches!(self.kind, Kind::Leaf)
+    }
+
+    pub fn is_constant(&self) -> bool {
+        matches!(self.kind, Kind::Constant)
+    }
+
+    /// Whether a backward has taken what it needed here.
+    fn is_used_up(&self) -> bool {
+        self.saved.lock().is_none()
+    }
+
+    /// The places before it on the tape.
+    pub fn before(&self) -> SmallVec<[Edge; 3]> {
+        let saved = self.saved.lock();
+        saved.iter().flat_map(|saved| &saved.parents).filter_map(|p| p.edge.clone()).collect()
     }
 
     /// Sets where the gradient of output `out` goes.
@@ -143,6 +217,13 @@ impl Node {
     }
 }
 
+/// Whether a gradient flows from the results of `op` to its inputs. Truth values are locally constant.
+pub(crate) fn flows(op: &Op, parents: &[Parent], known: &Inference) -> bool {
+    !matches!(op.grad, Grad::Zero)
+        && parents.iter().any(Parent::is_traced)
+        && known.outs.iter().any(|form| form.dtype != DType::Bool)
+}
+
 impl Drop for Node {
     fn drop(&mut self) {
         // A long tape is a long list: free it in a loop, not by recursion.
@@ -156,5 +237,37 @@ impl Drop for Node {
 }
 
 fn take_parents(node: &mut Node) -> impl Iterator<Item = Arc<Node>> + '_ {
-    node.parents.iter_mut().filter_map(|p| p.edge.take()).map(|e| e.node)
+    let saved = node.saved.get_mut();
+    let parents = saved.iter_mut().flat_map(|saved| &mut saved.parents);
+    parents.filter_map(|p| p.edge.take()).map(|e| e.node)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Array, Handle, Input, invoke, modes, tape};
+    use mxnp_core::ops::{arith, create, rounding};
+
+    fn call(op: &'static Op, ins: &[&Array]) -> Array {
+        let ins: Vec<Input> = ins.iter().map(|a| Input::Array(a)).collect();
+        invoke(op, Attrs::NONE, &ins).unwrap()[0].clone()
+    }
+
+    #[test]
+    fn a_sum_of_constants_keeps_no_chain_and_nothing_used_up() {
+        let one = invoke(&create::FULL, create::full(&[1], DType::F32), &[Input::Scalar(Scalar::Int(1))]);
+        let mut x = Handle::new(one.unwrap()[0].clone());
+        tape::attach_grad(&mut x, None, GradReq::Write).unwrap();
+        modes::set_recording(true);
+        let mut count = call(&rounding::FLOOR, &[&x]);
+        for _ in 0..100 {
+            let y = call(&arith::MULTIPLY, &[&x, &x]);
+            count = call(&arith::ADD, &[&count, &call(&rounding::FLOOR, &[&y])]);
+            tape::backward(&[&y], &[None], false, true).unwrap();
+        }
+        modes::set_recording(false);
+        let node = &count.node.as_ref().unwrap().node;
+        assert!(node.is_constant());
+        assert_eq!(node.before().len(), 2, "x, and the last y");
+    }
 }

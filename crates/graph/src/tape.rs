@@ -50,9 +50,10 @@ pub fn attach_grad(a: &mut Handle, grad: Option<Array>, req: GradReq) -> Result<
             a.set(Array::new(at));
             return Ok(());
         }
-        (Some(edge), _) => edge.clone(),
-        (None, Some(_)) => {
-            let edge = Edge { node: Arc::new(Node::leaf(Form::of_place(&a.at))), out: 0 };
+        (Some(edge), None) if !edge.is_traced() => return Ok(()),
+        (Some(edge), _) if edge.is_traced() => edge.clone(),
+        (before, _) => {
+            let edge = Edge { node: Arc::new(Node::leaf(Form::of_place(&a.at), before.clone())), out: 0 };
             let at = a.at.clone();
             a.set(Array { at, node: Some(edge.clone()) });
             edge
@@ -83,8 +84,18 @@ pub fn grad_req(a: &Array) -> GradReq {
 }
 
 /// Whether a gradient can flow to `a`.
-pub fn has_node(a: &Array) -> bool {
+pub fn is_traced(a: &Array) -> bool {
+    a.is_traced()
+}
+
+/// Whether `a` takes part in the recorded graph, perhaps as a constant.
+pub fn has_history(a: &Array) -> bool {
     a.node.is_some()
+}
+
+/// Whether a gradient flows to `a`; None where it is not on the tape.
+pub fn tracing(a: &Array) -> Option<bool> {
+    a.node.as_ref().map(Edge::is_traced)
 }
 
 /// Whether a backward has written the gradient of `a` since [`set_fresh_grad`] cleared this.
@@ -105,8 +116,8 @@ pub fn record_custom(ins: &[&Array], outs: &mut [&mut Handle], rule: Arc<dyn Cus
     let parent = |a: &&Array| Parent { edge: a.node.clone(), form: Form::of_place(&a.at) };
     let forms = outs.iter().map(|out| Form::of_place(&out.at)).collect();
     let parents = ins.iter().map(parent).collect();
-    let saved = SavedValues { rule: Some(rule), ..SavedValues::default() };
-    let node = Node::new(Kind::Custom, parents, Inference::new(SmallVec::new(), forms), saved);
+    let saved = SavedValues { parents, rule: Some(rule), ..SavedValues::default() };
+    let node = Node::new(Kind::Custom, Inference::new(SmallVec::new(), forms), saved);
     let node = Arc::new(node);
     for (i, out) in outs.iter_mut().enumerate() {
         let at = out.at.clone();
@@ -138,8 +149,10 @@ pub fn grad(
     create_graph: bool,
     train_mode: bool,
 ) -> Result<Vec<Array>> {
-    if let Some(var) = vars.iter().find(|var| var.node.is_none()) {
-        let text = format!("a variable of shape {} is not part of the recorded graph", display(var.shape()));
+    if let Some(var) = vars.iter().find(|var| !var.is_traced()) {
+        let why =
+            if var.node.is_some() { "is locally constant" } else { "is not part of the recorded graph" };
+        let text = format!("a variable of shape {} {why}", display(var.shape()));
         let error = mxnp_core::Error::new(ErrorKind::State, "grad", text);
         return Err(Error::Op(error.with_hint("call attach_grad() on it before autograd.record()")));
     }
@@ -268,15 +281,19 @@ impl Walk {
         Ok(())
     }
 
-    /// Adds a gradient for an output; the node is visited once all its users have been.
-    fn add(&mut self, edge: &Edge, g: Array) -> Result<()> {
-        let key = Arc::as_ptr(&edge.node) as usize;
+    /// The gradients gathered for a node's outputs; the walk will come by there.
+    fn entry(&mut self, edge: &Edge) -> &mut Grads {
         let order = self.order;
-        let entry = self.grads.entry(key).or_insert_with(|| {
+        self.order += 1;
+        self.grads.entry(Arc::as_ptr(&edge.node) as usize).or_insert_with(|| {
             self.queue.push(Visit { level: edge.node.level, order, node: edge.node.clone() });
             SmallVec::from_elem(None, edge.node.known.outs.len())
-        });
-        self.order += 1;
+        })
+    }
+
+    /// Adds a gradient for an output; the node is visited once all its users have been.
+    fn add(&mut self, edge: &Edge, g: Array) -> Result<()> {
+        let entry = self.entry(edge);
         let sum = match entry[edge.out].take() {
             Some(sum) => invoke(&arith::ADD, Default::default(), &[(&sum).into(), (&g).into()])?[0].clone(),
             None => g,
@@ -299,7 +316,12 @@ impl Walk {
                 }
                 None => deliver(&node, &heads)?,
             }
-            if !node.is_leaf() {
+            let nothing_flows = node.is_leaf() || node.is_constant() || heads.iter().all(Option::is_none);
+            if nothing_flows {
+                for edge in node.before() {
+                    self.entry(&edge);
+                }
+            } else {
                 self.visit(&node, heads)?;
             }
         }
@@ -326,9 +348,12 @@ impl Walk {
             }
             None => apply(node, &saved, heads)?,
         };
-        for (parent, g) in node.parents.iter().zip(grads) {
-            if let (Some(edge), Some(g)) = (&parent.edge, g) {
-                self.add(edge, g)?;
+        let mut grads = grads.into_iter();
+        for parent in &saved.parents {
+            match (&parent.edge, grads.next().flatten()) {
+                (Some(edge), Some(g)) if edge.is_traced() => self.add(edge, g)?,
+                (Some(edge), _) => _ = self.entry(edge),
+                (None, _) => (),
             }
         }
         Ok(())
@@ -342,14 +367,17 @@ fn deliver(node: &Node, heads: &Grads) -> Result<()> {
             slot.fresh = true;
             (slot.grad.clone(), slot.req)
         });
-        let (Some(g), Some((grad, req))) = (g, kept) else { continue };
+        let Some((grad, req)) = kept else { continue };
+        let g = g.as_ref().map(Array::detach);
+        // Nothing flowed here: zero.
+        let g = g.as_ref().map_or(Input::Scalar(Scalar::Int(0)), Input::Array);
         let recording = modes::set_recording(false);
         let mut target = Handle::new(grad.detach());
         let done = match req {
             GradReq::Null => Ok(()),
-            GradReq::Write => assign::assign(&mut target, &[], Input::Array(&g.detach())),
+            GradReq::Write => assign::assign(&mut target, &[], g),
             GradReq::Add => {
-                let ins = [Input::Array(&grad.detach()), Input::Array(&g.detach())];
+                let ins = [Input::Array(&grad.detach()), g];
                 crate::invoke_into(&arith::ADD, Default::default(), &ins, &mut [&mut target])
             }
         };
@@ -370,7 +398,7 @@ fn apply(node: &Arc<Node>, saved: &SavedValues, heads: Grads) -> Result<Grads> {
     let _device = heads.iter().flatten().next().map(OnDevice::of);
     let rules = Eager::default();
     let mut ins = SmallVec::new();
-    for (i, parent) in node.parents.iter().enumerate() {
+    for (i, parent) in saved.parents.iter().enumerate() {
         let dtype = node.known.types.get(i).copied().unwrap_or(parent.form.dtype);
         let value = restore(op.name, saved.ins.get(i), parent.edge.clone(), dtype, &rules)?;
         let value = value.map(|handle| Sym::new(&rules, handle).cast(dtype));
@@ -385,7 +413,7 @@ fn apply(node: &Arc<Node>, saved: &SavedValues, heads: Grads) -> Result<Grads> {
     let visible = node.known.outs.len() - op.hidden;
     let heads =
         heads.into_iter().take(visible.max(1)).map(|g| g.map(|g| Sym::new(&rules, rules.put(g)))).collect();
-    let needs = node.parents.iter().enumerate().map(|(i, p)| (p.edge.is_some() as u32) << i).sum();
+    let needs = saved.parents.iter().enumerate().map(|(i, p)| (p.is_traced() as u32) << i).sum();
     let vjp = Vjp { rules: &rules, attrs, ins, outs, heads, needs };
     let spread = matches!(op.run, Run::Elementwise(_));
     let mut grads = Grads::new();
@@ -394,7 +422,7 @@ fn apply(node: &Arc<Node>, saved: &SavedValues, heads: Grads) -> Result<Grads> {
     let found = found.map_err(|_| {
         Error::Op(mxnp_core::Error::new(ErrorKind::Internal, op.name, "its gradient rule failed"))
     })?;
-    for (parent, g) in node.parents.iter().zip(found) {
+    for (parent, g) in saved.parents.iter().zip(found) {
         grads.push(g.map(|g| {
             let g = if spread { g.sum_to(parent.form.shape()) } else { g };
             rules.get(g.cast(parent.form.dtype).handle())

@@ -416,16 +416,17 @@ impl Trace {
     }
 
     fn node(&mut self, node: &Arc<Node>) {
-        let Kind::Call { op, attrs } = &node.kind else { return };
+        if !matches!(node.kind, Kind::Call { .. } | Kind::Constant) {
+            return;
+        }
         let parent = |p: &crate::node::Parent| (p.edge.clone(), p.form.clone());
-        let parents: Vec<_> = node.parents.iter().map(parent).collect();
-        let parents = parents.into_iter().map(|(edge, form)| (edge.map(|e| self.source(&e)), form)).collect();
         let saved = node.saved.lock().clone().unwrap_or_default();
+        let parents: Vec<_> = saved.parents.iter().map(parent).collect();
+        let parents = parents.into_iter().map(|(edge, form)| (edge.map(|e| self.source(&e)), form)).collect();
         let number = self.weak_nodes.len() as u32;
         let step = NodeStep {
             number,
-            op,
-            attrs: attrs.clone(),
+            kind: node.kind.clone(),
             parents,
             known: node.known.clone(),
             saved_ins: saved.ins.iter().map(|kept| self.kept(kept)).collect(),
@@ -466,7 +467,7 @@ impl Trace {
                 && !found.iter().any(|object| object.at.slot == slot)
             {
                 let at = Spot { slot, layout: array.at.layout.clone(), dtype: array.dtype() };
-                found.push(Object { index, has_node: array.node.is_some(), at });
+                found.push(Object { index, traced: crate::tape::tracing(array), at });
             }
         }
         let bind = |edge: Edge| {

@@ -1,7 +1,7 @@
 //! The life of a few arrays: pending values, views, in-place writes, aliasing, errors and gradients.
 
 use mxnp_core::attrs::Attrs;
-use mxnp_core::ops::{arith, create, reduce, shape};
+use mxnp_core::ops::{arith, create, reduce, rounding, shape};
 use mxnp_core::{DType, IndexItem, Scalar};
 use mxnp_graph::tape::{self, GradReq};
 use mxnp_graph::{Array, Device, Handle, Input, assign, invoke, invoke_into, modes, slice};
@@ -132,4 +132,43 @@ fn full_spreads_its_operand() {
     let f =
         invoke(&create::FULL, create::full(&[2, 2], DType::F32), &[Input::Scalar(Scalar::Int(7))]).unwrap();
     assert_eq!(values(&f[0]), [7.; 4]);
+}
+
+/// An op whose body is broken: a defect of the library, if it ever happens.
+static BROKEN: mxnp_core::Op = mxnp_core::Op {
+    grad: mxnp_core::op::Grad::Zero,
+    ..mxnp_core::Op::new(
+        "broken",
+        1,
+        mxnp_core::infer::same,
+        mxnp_core::op::Run::Body(|_, _, x| {
+            assert!(x.is_empty(), "this text is nobody's business");
+            smallvec::smallvec![]
+        }),
+    )
+};
+
+#[test]
+fn a_body_that_panics_is_an_internal_error() {
+    let y = invoke(&BROKEN, Attrs::NONE, &[(&array(&[1], &[1.])).into()]).unwrap()[0].clone();
+    let error = y.read_into(&mut [0; 4]).unwrap_err();
+    assert_eq!(error.kind(), mxnp_core::ErrorKind::Internal);
+    let text = error.to_string();
+    assert!(text.contains("broken: its body failed") && !text.contains("nobody"), "{text}");
+    assert_eq!(values(&op2(&arith::ADD, &array(&[1], &[1.]), &array(&[1], &[2.]))), [3.]);
+}
+
+#[test]
+fn locally_constant_results_keep_no_chain() {
+    let mut x = Handle::new(array(&[1], &[1.5]));
+    tape::attach_grad(&mut x, None, GradReq::Write).unwrap();
+    modes::set_recording(true);
+    let floor = |a: &Array| invoke(&rounding::FLOOR, Attrs::NONE, &[a.into()]).unwrap()[0].clone();
+    let mut y = floor(&x);
+    for _ in 0..1000 {
+        y = op2(&arith::ADD, &y, &floor(&x));
+    }
+    modes::set_recording(false);
+    tape::backward(&[&y], &[None], false, true).unwrap();
+    assert_eq!(values(&tape::grad_of(&x).unwrap()), [0.]);
 }

@@ -56,7 +56,7 @@ pub fn grad_req(x: &Bound<'_, NDArray>) -> &'static str {
 /// Whether an array takes part in the recorded graph.
 #[pyfunction]
 pub fn has_history(x: &Bound<'_, NDArray>) -> bool {
-    tape::has_node(&x.get().get(x.py()))
+    tape::has_history(&x.get().get(x.py()))
 }
 
 /// Whether a backward has written the gradient since `set_fresh_grad(x, False)`.

@@ -101,7 +101,7 @@ fn moved(array: &Array, device: mxnp_graph::Device) -> mxnp_graph::Result<Array>
     let mut bytes = vec![0u8; array.size() * array.dtype().size()];
     array.read_into(&mut bytes)?;
     let copy = Array::from_bytes(array.shape(), array.dtype(), device, |out| out.copy_from_slice(&bytes))?;
-    if !(modes::is_recording() && tape::has_node(array)) {
+    if !(modes::is_recording() && tape::has_history(array)) {
         return Ok(copy);
     }
     let mut handle = Handle::new(copy);

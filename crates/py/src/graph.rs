@@ -57,7 +57,7 @@ struct Form {
     strides: Strides,
     dtype: DType,
     device: mxnp_graph::Device,
-    has_node: bool,
+    traced: Option<bool>,
 }
 
 impl Form {
@@ -68,7 +68,7 @@ impl Form {
             strides: Strides::from_slice(&layout.strides),
             dtype: array.dtype(),
             device: array.device(),
-            has_node: tape::has_node(array),
+            traced: tape::tracing(array),
         }
     }
 
@@ -78,7 +78,7 @@ impl Form {
             && self.shape == layout.shape
             && self.strides == layout.strides
             && self.device == array.device()
-            && self.has_node == tape::has_node(array)
+            && self.traced == tape::tracing(array)
     }
 }
 

@@ -67,7 +67,7 @@ fn set(target: &NDArray, key: &Bound<'_, PyAny>, value: &Operand<'_>) -> PyResul
     if index.arrays.is_empty() {
         return set_basic(py, target, &array, &index.items, value);
     }
-    let is_traced = tape::has_node(&array) || matches!(value, Operand::Made(v) if tape::has_node(v));
+    let is_traced = tape::is_traced(&array) || matches!(value, Operand::Made(v) if tape::is_traced(v));
     if modes::is_recording() && is_traced {
         return set_recorded(py, target, &array, &index, value);
     }
