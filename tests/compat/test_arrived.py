@@ -45,7 +45,6 @@ def test_names_that_nobody_knows():
         ("export", ("net",)),
         ("optimize_for", (None,)),
         ("infer_type", (None,)),
-        ("register_op_hook", (print, True)),
     ],
 )
 def test_methods_that_need_graphs(method, arguments):

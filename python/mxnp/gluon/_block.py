@@ -381,12 +381,12 @@ class Block:
         """Call `hook(block, inputs, outputs)` after every forward; its result is ignored."""
         return _attach(self._forward_hooks, hook)
 
-    def register_op_hook(self, callback: Callable[..., None], monitor_all: bool = False) -> None:
-        """Call `callback(node_name, operator_name, array)` for each operator's outputs. Has not arrived: raises."""
-        raise MXNetNotImplementedError(
-            f"{type(self).__name__}.register_op_hook has not arrived in mxnp yet\n"
-            "hint: net.apply(lambda block: block.register_forward_hook(hook)) sees what every block takes and gives"
-        )
+    def register_op_hook(self, callback: Callable[..., object], monitor_all: bool = False) -> None:
+        """Register the hook with all children; see HybridBlock.register_op_hook."""
+        if not callable(callback):
+            raise MXNetTypeError(f"a hook must be callable, got {type(callback).__name__}")
+        for _, block in self._children.blocks():
+            block.register_op_hook(callback, monitor_all)
 
     def apply(self, fn: Callable[[Block], Any]) -> Self:
         """Call `fn` on every child, depth first, then on the block itself."""

@@ -12,6 +12,7 @@ from mxnp.error import MXNetError, MXNetNotImplementedError, MXNetValueError
 from ._block import Block
 from ._cached_graph import traced, untraced
 from ._legacy import F, device_of_first
+from ._op_hooks import Callback, observed
 from ._parameter import Parameter
 
 _one_at_a_time = threading.RLock()
@@ -48,6 +49,7 @@ class HybridBlock(Block):
         super().__init__(prefix, params, **unknown)
         self._active = False
         self._flags: dict[str, Any] = {}
+        self._op_hook: tuple[Callback, bool] | None = None
         self._compiled = _core.Compiled()
 
     def hybridize(  # type: ignore[override]  # the options have names here
@@ -95,6 +97,24 @@ class HybridBlock(Block):
             self._compiled.clear()
         super().hybridize(active, **self._flags)
 
+    def register_op_hook(self, callback: Callback, monitor_all: bool = False) -> None:
+        """Call `callback(node_name, operator_name, array)` for every output of every operator in a call of the block.
+
+        With `monitor_all` for its inputs too. Names are `node_<i>_output` (numbered where there are several) and
+        `node_<i>_input<j>`, counted within the call; operators have mxnp's names. The operators are computed a second
+        time to be shown, from the same random numbers: results, gradients and running statistics stay what they are.
+        A later registration takes the place of an earlier one. Raises MXNetError in a call that cannot be traced.
+
+        >>> layer = nn.Dense(2, activation="relu", in_units=3)
+        >>> layer.initialize()
+        >>> layer.register_op_hook(lambda node, operator, array: print(node, operator, array.shape))
+        >>> _ = layer(np.ones((1, 3)))
+        node_0_output fully_connected (1, 2)
+        node_1_output relu (1, 2)
+        """
+        super().register_op_hook(callback, monitor_all)
+        self._op_hook = (callback, monitor_all)
+
     def infer_shape(self, *args: Any) -> None:
         """Set the unknown dimensions of the block's own parameters from the inputs; subclasses with any define it."""
         unknown = {key: p.shape for key, p in self._reg_params.items() if not p._shape_is_known()}
@@ -105,6 +125,8 @@ class HybridBlock(Block):
             )
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self._op_hook is not None and not _is_tracing():
+            return observed(self, args, kwargs)
         if self._active and not _is_tracing():
             found = self._compiled.run(args, kwargs)
             if found is NotImplemented:
