@@ -12,6 +12,7 @@ from . import _core, autograd, base, context, device, engine, error, libinfo, np
 from . import _printing as _printing
 from ._core import Device, num_threads, set_num_threads
 from ._missing import refuse as _refuse
+from .attribute import AttrScope
 from .context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
 from .device import current_device
 from .error import MXNetError
@@ -34,7 +35,9 @@ __version__: str = libinfo.__version__
 
 # Another name: the module it stands for.
 _MODULES = {
+    "attribute": "attribute",
     "compat": "compat",
+    "executor": "executor",
     "gluon": "gluon",
     "init": "initializer",
     "initializer": "initializer",
@@ -42,7 +45,10 @@ _MODULES = {
     "kvstore": "kvstore",
     "lr_scheduler": "lr_scheduler",
     "metric": "gluon.metric",
+    "name": "name",
     "optimizer": "optimizer",
+    "sym": "symbol",
+    "symbol": "symbol",
     "test_utils": "test_utils",
 }
 _absent = _refuse(__name__)

@@ -17,9 +17,6 @@ _VISION = "CIFAR10 CIFAR100 ImageListDataset ImageRecordDataset"
 
 # Module: names of MXNet 1.9 and 2.0 that have not arrived in it.
 NOT_ARRIVED: dict[str, str] = {
-    "mxnp": "AttrScope",
-    "mxnp.gluon": "SymbolBlock",
-    "mxnp.gluon.block": "SymbolBlock",
     "mxnp.gluon.data": "RecordFileDataset",
     "mxnp.gluon.data.vision": _VISION,
     "mxnp.gluon.data.vision.datasets": _VISION,
@@ -30,7 +27,7 @@ NOT_ARRIVED: dict[str, str] = {
     ),
     "mxnp.gluon.loss": "CTCLoss",
     "mxnp.gluon.metric": "Caffe",
-    "mxnp.gluon.nn": ("DeformableConvolution ModulatedDeformableConvolution SymbolBlock"),
+    "mxnp.gluon.nn": ("DeformableConvolution ModulatedDeformableConvolution"),
     "mxnp.gluon.utils": "split_rnn_params",
     "mxnp.initializer": "FusedRNN RNNFused",
     "mxnp.kvstore": "BytePS Horovod KVStoreServer",

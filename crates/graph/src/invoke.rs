@@ -10,7 +10,7 @@ use crate::node::{self, Edge, Kind, Node, Parent, Saved, SavedValues};
 use crate::place::Place;
 use crate::registry::with_own;
 use crate::value::{SegmentId, Value};
-use crate::{modes, random, segment, trace};
+use crate::{modes, outline, random, segment, trace};
 use mxnp_core::attrs::Attrs;
 use mxnp_core::op::{Draw, Meta, Op, Run};
 use mxnp_core::ops::cast;
@@ -179,7 +179,7 @@ fn device_of(op: &'static Op, ins: &[Input]) -> Result<Device> {
 /// A result with a value of its own; one that no memory can hold is refused at once.
 pub(crate) fn fresh_out(op: &'static str, form: &Form, device: Device, segment: SegmentId) -> Result<Out> {
     let bytes = form.bytes();
-    if bytes > 1 << 30 && bytes as u64 > mxnp_engine::memory_limit() {
+    if bytes > 1 << 30 && !outline::is_on() && bytes as u64 > mxnp_engine::memory_limit() {
         return Err(Error::memory(op, bytes));
     }
     let value = Arc::new(Value::pending(bytes, device, segment));
@@ -215,6 +215,10 @@ pub(crate) fn new_call(
 /// Hands a call to the segment; one on memory that foreign code sees is finished before this returns, and in
 /// the naive engine its error is raised here.
 pub(crate) fn append(own: &segment::Segment, call: Box<Call>) -> Result<()> {
+    if outline::is_on() {
+        outline::leave_out(&call, own.id);
+        return Ok(());
+    }
     if trace::is_on() {
         trace::note_call(&call);
     }
@@ -317,7 +321,7 @@ fn view(
             Place { layout: dense.into(), ..copy[0].at.clone() }
         }
     };
-    if trace::is_on() {
+    if trace::is_on() && !outline::is_on() {
         trace::note_view(op, attrs.clone(), &x.at, &at);
     }
     let edge = match &x.node {

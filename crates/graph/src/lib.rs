@@ -21,6 +21,7 @@ mod liveness;
 pub mod modes;
 mod node;
 mod optimise;
+pub mod outline;
 mod place;
 mod plan;
 pub mod random;

@@ -22,6 +22,13 @@ pub fn set_training(on: bool) -> bool {
     modes::set_training(on)
 }
 
+/// Switches the outline mode of this thread on or off; gives the state before. In it, calls are checked and give
+/// arrays of the right shape and dtype without contents.
+#[pyfunction]
+pub fn set_outline(on: bool) -> bool {
+    mxnp_graph::outline::set_outline(on)
+}
+
 /// Whether operations of this thread are recorded for `backward`.
 #[pyfunction]
 pub fn is_recording() -> bool {

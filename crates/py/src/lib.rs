@@ -35,7 +35,7 @@ mod _core {
     #[pymodule_export]
     use crate::autograd::{
         backward, grad, grad_req, has_history, is_fresh_grad, is_recording, is_training, mark_variables,
-        record_custom, set_fresh_grad, set_recording, set_training,
+        record_custom, set_fresh_grad, set_outline, set_recording, set_training,
     };
     #[pymodule_export]
     use crate::control::{

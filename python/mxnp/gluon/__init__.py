@@ -16,6 +16,7 @@ __all__ = [
     "HybridBlock",
     "Parameter",
     "ParameterDict",
+    "SymbolBlock",
     "Trainer",
     "data",
     "loss",
@@ -29,7 +30,11 @@ _absent = _refuse(__name__)
 
 
 def __getattr__(name: str) -> _Any:
-    """The parts of MXNet's gluon that have not arrived: they import, and say so when they are used."""
+    """SymbolBlock, and the parts that have not arrived: they import, and say so when they are used."""
+    if name == "SymbolBlock":
+        from .symbol_block import SymbolBlock
+
+        return SymbolBlock
     from mxnp.compat.missing import missing_module
 
     module = missing_module(f"gluon.{name}")

@@ -69,13 +69,14 @@ from mxnet.initializer import Initializer, Xavier, Normal, InitDesc, register
 from mxnet.context import Context, cpu, gpu, current_context, num_gpus
 from mxnet.numpy.multiarray import ndarray
 
-for missing in (rnn, contrib, model_zoo, v, estimator, amp, quantization, text, image, recordio, io, sym, nd):
+for missing in (rnn, contrib, model_zoo, v, estimator, amp, quantization, text, image, recordio, io, nd):
     try:
         missing.something
     except MXNetError as e:
         assert "has not arrived" in str(e), e
     else:
         raise AssertionError(missing)
+assert sym.Variable("x").name == "x" and sym.FullyConnected.__name__ == "FullyConnected"
 assert metric is g.metric and np is numpy and npx is numpy_extension and kv is kvstore and init is initializer
 assert cpu(0) == mx.cpu() == current_context() and num_gpus() >= 0
 assert SGD is optimizer.SGD and Block is B2 and HybridBlock is H2 and Dataset is g.data.Dataset

@@ -1,5 +1,7 @@
 """`gluon.nn`: the layers networks are built from."""
 
+from typing import Any as _Any
+
 from mxnp._missing import refuse as _refuse
 
 from ..block import Block, HybridBlock
@@ -74,7 +76,17 @@ __all__ = [
     "Sequential",
     "SiLU",
     "Swish",
+    "SymbolBlock",
     "SyncBatchNorm",
 ]
 
-__getattr__ = _refuse(__name__)
+_absent = _refuse(__name__)
+
+
+def __getattr__(name: str) -> _Any:
+    """SymbolBlock, which is imported when it is first used."""
+    if name == "SymbolBlock":
+        from mxnp.gluon.symbol_block import SymbolBlock
+
+        return SymbolBlock
+    return _absent(name)
