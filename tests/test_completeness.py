@@ -199,11 +199,28 @@ def test_the_stubs_functions(name):
     )
 
 
+def aliases(body: list[ast.stmt]) -> dict[str, str]:
+    """The methods of a class in the stub that are functions of an op table: `sum = _reduce.sum`."""
+    assigned = [n for n in body if isinstance(n, ast.Assign)]
+    return {n.targets[0].id: ast.unparse(n.value) for n in assigned}
+
+
+@pytest.mark.parametrize("name", ["ndarray", "Ufunc"])
+def test_the_stubs_methods_are_the_functions_that_are_attached(name):
+    named = aliases(stub_names()[name].body)
+    assert len(named) >= 5
+    for method, text in named.items():
+        family, function = text.removeprefix("_").split(".")
+        assert getattr(importlib.import_module(f"mxnp._ops.{family}"), function) is getattr(
+            getattr(_core, name), method
+        )
+
+
 @pytest.mark.parametrize("name", [n for n, node in stub_names().items() if isinstance(node, ast.ClassDef)])
 def test_the_stubs_classes(name):
     body = stub_names()[name].body
     declared = {n.name for n in body if isinstance(n, ast.FunctionDef)}
-    declared |= {n.target.id for n in body if isinstance(n, ast.AnnAssign)}
+    declared |= {n.target.id for n in body if isinstance(n, ast.AnnAssign)} | set(aliases(body))
     cls = getattr(_core, name)
     missing = [m for m in declared if not hasattr(cls, m)]
     assert missing == []

@@ -10,12 +10,26 @@ from typing import Any, Literal, Self, final
 import numpy
 from typing_extensions import Buffer, CapsuleType, disjoint_base
 
+from mxnp._ops import arith as _arith
+from mxnp._ops import cast as _cast
+from mxnp._ops import create as _create
+from mxnp._ops import index as _index
+from mxnp._ops import join as _join
+from mxnp._ops import linalg as _linalg
+from mxnp._ops import nn_act as _nn_act
+from mxnp._ops import reduce as _reduce
+from mxnp._ops import rounding as _rounding
+from mxnp._ops import scan as _scan
+from mxnp._ops import shape as _shape
+from mxnp._ops import sort as _sort
+from mxnp._ops import ufunc_methods as _ufunc_methods
+
 # ---- Arrays
 
 @disjoint_base
 class ndarray:
     """`mxnp.np.ndarray` itself. Methods that are ops (sum, reshape, ...) are attached from Python with `setattr`;
-    what is listed here is native. Unhashable and weakref-able.
+    what is listed here with a signature is native. Unhashable and weakref-able.
     """
 
     def __new__(
@@ -160,241 +174,98 @@ class ndarray:
     # Attached by `mxnp.np` at import: ops as methods.
     def abs(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
     def absolute(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
-    def all(
-        a,
-        axis: int | Sequence[int] | None = None,
-        out: ndarray | None = None,
-        keepdims: bool = False,
-        *,
-        where: Any = None,
-    ) -> ndarray: ...
-    def any(
-        a,
-        axis: int | Sequence[int] | None = None,
-        out: ndarray | None = None,
-        keepdims: bool = False,
-        *,
-        where: Any = None,
-    ) -> ndarray: ...
+    all = _reduce.all
+    any = _reduce.any
     def arccos(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
     def arccosh(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
     def arcsin(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
     def arcsinh(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
     def arctan(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
     def arctanh(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
-    def argmax(
-        a, axis: int | None = None, out: ndarray | None = None, *, keepdims: bool = False
-    ) -> ndarray: ...
-    def argmin(
-        a, axis: int | None = None, out: ndarray | None = None, *, keepdims: bool = False
-    ) -> ndarray: ...
-    def argsort(
-        a,
-        axis: int | None = -1,
-        kind: Any = None,
-        order: Any = None,
-        *,
-        stable: bool | None = None,
-        descending: bool = False,
-    ) -> ndarray: ...
+    argmax = _reduce.argmax
+    argmin = _reduce.argmin
+    argsort = _sort.argsort
     def as_nd_ndarray(self) -> ndarray: ...
     def as_np_ndarray(self) -> ndarray: ...
-    def astype(
-        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
-    ) -> ndarray: ...
+    astype = _cast._astype_method
     def broadcast_like(self, rhs: ndarray) -> ndarray: ...
-    def broadcast_to(array, shape: Any, subok: bool = False) -> ndarray: ...
+    broadcast_to = _shape.broadcast_to
     def cbrt(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
     def ceil(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
-    def choose(a, choices: Any, out: ndarray | None = None, mode: str = "raise") -> ndarray: ...
-    def clip(
-        a, a_min: Any = None, a_max: Any = None, out: ndarray | None = None, **kwargs: Any
-    ) -> ndarray: ...
+    choose = _index.choose
+    clip = _arith.clip
     def compress(self, condition: Any, axis: int | None = None, out: ndarray | None = None) -> ndarray: ...
     def conj(self) -> ndarray: ...
-    def copy(a, order: str = "K", subok: bool = False) -> ndarray: ...
+    copy = _cast.copy
     def copyto(self, other: ndarray | Device) -> ndarray: ...
     def cos(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
     def cosh(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
-    def cumprod(a, axis: int | None = None, dtype: Any = None, out: ndarray | None = None) -> ndarray: ...
-    def cumsum(a, axis: int | None = None, dtype: Any = None, out: ndarray | None = None) -> ndarray: ...
+    cumprod = _scan.cumprod
+    cumsum = _scan.cumsum
     def degrees(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
-    def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ndarray: ...
-    def dot(a, b: Any, out: ndarray | None = None) -> ndarray: ...
+    diagonal = _index.diagonal
+    dot = _linalg.dot
     def exp(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
-    def expand_dims(a, axis: Any) -> ndarray: ...
+    expand_dims = _shape.expand_dims
     def expm1(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
     def fill(self, value: Any) -> None: ...
     def fix(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
-    def flatten(self, order: str = "C") -> ndarray: ...
-    def flip(m, axis: int | Sequence[int] | None = None) -> ndarray: ...
+    flatten = _shape._flatten
+    flip = _shape.flip
     def floor(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
     def log(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
     def log10(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
     def log1p(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
     def log2(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
-    def log_softmax(
-        data,
-        axis: int = -1,
-        length: Any = None,
-        temperature: float | None = None,
-        use_length: bool = False,
-        dtype: Any = None,
-    ) -> ndarray: ...
+    log_softmax = _nn_act.log_softmax
     @property
     def mT(self) -> ndarray: ...
-    def max(
-        a,
-        axis: int | Sequence[int] | None = None,
-        out: ndarray | None = None,
-        keepdims: bool = False,
-        initial: Any = None,
-        where: Any = None,
-    ) -> ndarray: ...
-    def mean(
-        a,
-        axis: int | Sequence[int] | None = None,
-        dtype: Any = None,
-        out: ndarray | None = None,
-        keepdims: bool = False,
-        *,
-        where: Any = None,
-    ) -> ndarray: ...
-    def min(
-        a,
-        axis: int | Sequence[int] | None = None,
-        out: ndarray | None = None,
-        keepdims: bool = False,
-        initial: Any = None,
-        where: Any = None,
-    ) -> ndarray: ...
+    max = _reduce.max
+    mean = _reduce.mean
+    min = _reduce.min
     def negative(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
-    def nonzero(a) -> tuple[ndarray, ...]: ...
+    nonzero = _index.nonzero
     def norm(self, ord: Any = None, axis: Any = None, keepdims: bool = False) -> ndarray: ...
-    def one_hot(
-        data, depth: int | None = None, on_value: float = 1.0, off_value: float = 0.0, dtype: Any = "float32"
-    ) -> ndarray: ...
-    def ones_like(
-        a,
-        dtype: Any = None,
-        order: str = "K",
-        subok: bool = True,
-        shape: Any = None,
-        *,
-        device: Any = None,
-        ctx: Any = None,
-        out: ndarray | None = None,
-    ) -> ndarray: ...
-    def pick(data, index: Any, axis: int = -1, mode: str = "clip", keepdims: bool = False) -> ndarray: ...
-    def prod(
-        a,
-        axis: int | Sequence[int] | None = None,
-        dtype: Any = None,
-        out: ndarray | None = None,
-        keepdims: bool = False,
-        initial: Any = None,
-        where: Any = None,
-    ) -> ndarray: ...
-    def ptp(
-        a, axis: int | Sequence[int] | None = None, out: ndarray | None = None, keepdims: bool = False
-    ) -> ndarray: ...
+    one_hot = _index.one_hot
+    ones_like = _create.ones_like
+    pick = _index.pick
+    prod = _reduce.prod
+    ptp = _reduce.ptp
     def radians(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
-    def ravel(a, order: str = "C") -> ndarray: ...
+    ravel = _shape.ravel
     def reciprocal(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
     def relu(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
-    def repeat(a, repeats: Any, axis: int | None = None) -> ndarray: ...
-    def reshape(self, *shape: Any, order: str = "C", reverse: bool = False, copy: Any = None) -> ndarray: ...
+    repeat = _join.repeat
+    reshape = _shape._reshape_method
     def reshape_like(self, rhs: ndarray) -> ndarray: ...
     def rint(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
-    def round(a, decimals: int = 0, out: ndarray | None = None) -> ndarray: ...
-    def searchsorted(a, v: Any, side: str = "left", sorter: Any = None) -> ndarray: ...
+    round = _rounding.round
+    searchsorted = _index.searchsorted
     def sigmoid(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
     def sign(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
     def sin(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
     def sinh(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
     def slice_axis(self, axis: int, begin: int, end: int | None) -> ndarray: ...
-    def softmax(
-        data,
-        length: Any = None,
-        axis: int = -1,
-        temperature: float | None = None,
-        use_length: bool = False,
-        dtype: Any = None,
-    ) -> ndarray: ...
-    def sort(
-        self,
-        axis: int = -1,
-        kind: Any = None,
-        order: Any = None,
-        *,
-        stable: bool | None = None,
-        descending: bool = False,
-    ) -> None: ...
+    softmax = _nn_act.softmax
+    sort = _sort._sort_method
     def sqrt(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
     def square(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
-    def squeeze(a, axis: int | Sequence[int] | None = None, out: ndarray | None = None) -> ndarray: ...
-    def std(
-        a,
-        axis: int | Sequence[int] | None = None,
-        dtype: Any = None,
-        out: ndarray | None = None,
-        ddof: float = 0,
-        keepdims: bool = False,
-        *,
-        where: Any = None,
-        correction: Any = None,
-    ) -> ndarray: ...
+    squeeze = _shape.squeeze
+    std = _reduce.std
     stype: str
-    def sum(
-        a,
-        axis: int | Sequence[int] | None = None,
-        dtype: Any = None,
-        out: ndarray | None = None,
-        keepdims: bool = False,
-        initial: Any = None,
-        where: Any = None,
-    ) -> ndarray: ...
-    def swapaxes(a, axis1: int, axis2: int) -> ndarray: ...
-    def take(a, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> ndarray: ...
+    sum = _reduce.sum
+    swapaxes = _shape.swapaxes
+    take = _index.take
     def tan(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
     def tanh(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
-    def tile(A, reps: Any) -> ndarray: ...
-    def topk(
-        data,
-        axis: int | None = -1,
-        k: int = 1,
-        ret_typ: str = "indices",
-        is_ascend: bool = False,
-        dtype: Any = "float32",
-    ) -> Any: ...
+    tile = _join.tile
+    topk = _sort.topk
     def tostype(self, stype: str) -> ndarray: ...
-    def trace(
-        a, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: ndarray | None = None
-    ) -> ndarray: ...
-    def transpose(self, *axes: Any) -> ndarray: ...
+    trace = _index.trace
+    transpose = _shape._transpose_method
     def trunc(self, out: ndarray | None = None, **kwargs: Any) -> ndarray: ...
-    def var(
-        a,
-        axis: int | Sequence[int] | None = None,
-        dtype: Any = None,
-        out: ndarray | None = None,
-        ddof: float = 0,
-        keepdims: bool = False,
-        *,
-        where: Any = None,
-        correction: Any = None,
-    ) -> ndarray: ...
-    def zeros_like(
-        a,
-        dtype: Any = None,
-        order: str = "K",
-        subok: bool = True,
-        shape: Any = None,
-        *,
-        device: Any = None,
-        ctx: Any = None,
-        out: ndarray | None = None,
-    ) -> ndarray: ...
+    var = _reduce.var
+    zeros_like = _create.zeros_like
 
 @final
 class Flags:
@@ -453,24 +324,11 @@ class Ufunc:
         subok: bool = True,
     ) -> Any: ...
     # Attached by `mxnp.np` at import.
-    def reduce(
-        self,
-        array: Any,
-        axis: Any = 0,
-        dtype: Any = None,
-        out: ndarray | None = None,
-        keepdims: bool = False,
-        initial: Any = None,
-        where: Any = True,
-    ) -> ndarray: ...
-    def accumulate(
-        self, array: Any, axis: int = 0, dtype: Any = None, out: ndarray | None = None
-    ) -> ndarray: ...
-    def outer(self, A: Any, B: Any, **kwargs: Any) -> ndarray: ...
-    def at(self, a: Any, indices: Any, b: Any = None) -> None: ...
-    def reduceat(
-        self, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: ndarray | None = None
-    ) -> ndarray: ...
+    reduce = _ufunc_methods.reduce
+    accumulate = _ufunc_methods.accumulate
+    outer = _ufunc_methods.outer
+    at = _ufunc_methods.at
+    reduceat = _ufunc_methods.reduceat
 
 @final
 class Op:

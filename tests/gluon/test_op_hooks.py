@@ -150,6 +150,6 @@ def test_what_cannot_be_shown():
     with pytest.raises(TypeError, match="a hook must be callable, got int"):
         net.register_op_hook(3)
     net.register_op_hook(print)
-    with pytest.raises(MXNetError, match="the data of an array .* was asked for") as caught:
+    with pytest.raises(MXNetError, match=r"the data of an array .* was asked for") as caught:
         net(np.ones(2))
     assert caught.value.__notes__ == ["Branching has an operator hook, for which its calls are traced"]
