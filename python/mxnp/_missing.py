@@ -25,7 +25,6 @@ NOT_ARRIVED: dict[str, str] = {
         "RandomCrop RandomFlipLeftRight RandomFlipTopBottom RandomGray RandomHue RandomLighting RandomResizedCrop "
         "RandomRotation RandomSaturation Resize Rotate"
     ),
-    "mxnp.gluon.loss": "CTCLoss",
     "mxnp.gluon.metric": "Caffe",
     "mxnp.gluon.nn": ("DeformableConvolution ModulatedDeformableConvolution"),
     "mxnp.gluon.utils": "split_rnn_params",
@@ -33,7 +32,7 @@ NOT_ARRIVED: dict[str, str] = {
     "mxnp.kvstore": "BytePS Horovod KVStoreServer",
     "mxnp.np": "mirr msort npv pmt ppmt pv rate",  # NumPy once had them
     "mxnp.npx": (
-        "batch_norm_with_relu bipartite_matching box_decode box_encode box_iou box_nms broadcast_greater ctc_loss "
+        "batch_norm_with_relu bipartite_matching box_decode box_encode box_iou box_nms broadcast_greater "
         "deformable_convolution digamma gamma gammaln image interleaved_matmul_encdec_qk "
         "interleaved_matmul_encdec_valatt interleaved_matmul_selfatt_qk interleaved_matmul_selfatt_valatt "
         "intgemm_fully_connected intgemm_maxabsolute intgemm_prepare_data intgemm_prepare_weight "

@@ -18,8 +18,10 @@ from ._losses.classes import (
 )
 from ._losses.distances import CosineEmbeddingLoss, SDMLLoss, TripletLoss
 from ._losses.numbers import HuberLoss, L1Loss, L2Loss, PoissonNLLLoss
+from ._losses.sequences import CTCLoss
 
 __all__ = [
+    "CTCLoss",
     "CosineEmbeddingLoss",
     "HingeLoss",
     "HuberLoss",
