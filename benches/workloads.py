@@ -165,6 +165,52 @@ def train_step(lib: Library) -> Callable[[], Any] | None:
     return step_mx
 
 
+def gluon_step(lib: Library, batch: int, compiled: bool) -> Callable[[], Any] | None:
+    """Forward, backward and SGD of a 784-256-10 network by Gluon, or by PyTorch's modules."""
+    x = lib.normal(batch, 784)
+    labels = lib.array(numpy.random.default_rng(1).integers(0, 10, batch))
+    if lib.name == "torch":
+        nn = lib.np.nn
+        net = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10))
+        optimizer = lib.np.optim.SGD(net.parameters(), lr=0.01)
+
+        def step() -> Any:
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(net(x), labels).backward()
+            optimizer.step()
+            return net[2].weight
+
+        return step
+    if lib.record is None:
+        return None
+    gluon = __import__(lib.name).gluon
+    net = gluon.nn.HybridSequential()
+    net.add(gluon.nn.Dense(256, activation="relu"), gluon.nn.Dense(10))
+    net.initialize()
+    loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
+    if compiled:
+        net.hybridize(static_alloc=True, static_shape=True)
+        loss_of.hybridize()
+    net(x)
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.01})
+
+    def step_mx() -> Any:
+        with lib.record():
+            loss = loss_of(net(x), labels)
+        loss.backward()
+        trainer.step(batch)
+        return net[1].weight.data()
+
+    return step_mx
+
+
+for _batch in (8, 128):
+    for _kind, _compiled in (("eager", False), ("compiled", True)):
+        workload(f"Gluon step of an MLP, {_batch}, {_kind}")(
+            partial(gluon_step, batch=_batch, compiled=_compiled)
+        )
+
+
 def seconds(run: Callable[[], Any], wait: Callable[[Any], Any]) -> float:
     """Median seconds of one call, over about a third of a second after as much warming up."""
     times: list[float] = []

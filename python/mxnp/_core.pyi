@@ -463,6 +463,9 @@ def has_history(x: ndarray) -> bool:
 def is_fresh_grad(x: ndarray) -> bool:
     """Whether a backward has written the gradient of `x` since `set_fresh_grad(x, False)`."""
 
+def forget_grad(x: ndarray) -> None:
+    """`x.drop_grad()` for a parameter's array, whose place on the tape compiled graphs look up at each call."""
+
 def set_fresh_grad(x: ndarray, fresh: bool) -> None: ...
 def record_custom(
     inputs: Sequence[ndarray],
@@ -539,8 +542,14 @@ def drop_graphs() -> None:
     """Makes every Compiled forget its graphs before its next call."""
 
 def is_tracing() -> bool: ...
-def end_trace(why: str) -> None:
-    """Ends the trace under way on this thread, if any: the function runs on, and is not compiled for such arguments."""
+def decide(x: ndarray) -> bool:
+    """`bool(x)` for a branch that may be part of a graph: the graph is then one of those that went this way."""
+
+def end_trace(why: str, x: ndarray | None = None) -> None:
+    """Ends the trace under way on this thread, if any: the function runs on, and is not compiled for such arguments.
+
+    With `x`, only where the data of `x` may differ from call to call.
+    """
 
 def set_trace_paused(paused: bool) -> bool:
     """Stops noting calls, or goes on; gives what was set before."""

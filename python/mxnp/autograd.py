@@ -217,6 +217,7 @@ class Function:
                 "hint: create another instance"
             )
         self._used = True
+        _core.end_trace("calls a function with a gradient of its own")
         recording = set_recording(False)
         try:
             outputs = self.forward(*inputs)

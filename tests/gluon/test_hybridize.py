@@ -286,6 +286,39 @@ def test_sizes_that_depend_on_data(fn):
     assert net._compiled.reasons() == ["has a result whose size depends on data"]
 
 
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: np.histogram(x, bins=3)[1],
+        lambda x: np.quantile(x, x[0] * 0 + 0.5),
+        lambda x: np.linspace(x[0], x[1], 3),
+        lambda x: np.repeat(x, np.abs(x).astype("int32")),
+        lambda x: x[np.argmax(x)] * 2,
+        lambda x: np.array([x.sum(), 2 * x[0]]) + 1,
+    ],
+)
+def test_functions_that_need_data_in_python(fn):
+    net = block(fn)
+    for i in range(3):
+        x = x_of(9, seed=i)
+        same_bits(net(x), fn(x))
+    assert net._compiled.reasons() == ["needs the data of an array in Python"]
+
+
+def test_functions_that_need_constant_data_are_compiled():
+    net = block(lambda x: np.quantile(x, np.array([0.25, 0.5])) + np.repeat(x, np.array([0, 2] + [0] * 7)))
+    for i in range(3):
+        x = x_of(9, seed=i)
+        same_bits(net(x), net.fn(x))
+    assert net.runs == [1]
+
+
+def test_a_parameter_as_an_argument():
+    net = block(lambda x: x * 2 + net.w.data(), w=gluon.Parameter("w", shape=(3,)))
+    for x in (net.w.data(), x_of(3), net.w.data()[:], net.w.data()):
+        same_bits(net(x), x * 2 + 1)
+
+
 def test_children_of_a_block_that_runs_in_python_are_compiled():
     class Net(gluon.HybridBlock):
         def __init__(self):

@@ -112,6 +112,39 @@ def test_pieces_without_gradient():
         same_bits(x.grad, got)
 
 
+def test_gradients_taken_inside():
+    def fn(x):
+        x.attach_grad()
+        with autograd.record():
+            y = (x * x).sum()
+        y.backward()
+        return x.grad * 2
+
+    net = block(fn)
+    for i in range(4):
+        keep = x_of(2, 3, seed=i)
+        for x in (keep[0], x_of(3, seed=i)):  # a view is traced as a copy
+            same_bits(net(x), x * 4)
+            same_bits(x.grad, x * 2)
+    assert net._compiled.reasons() == ["attaches a gradient"]
+
+
+def test_captured_arrays_that_come_to_want_gradients():
+    w = x_of(3, seed=5)
+    net = block(lambda x: x * w)
+    x = x_of(3)
+    x.attach_grad()
+    for change in (None, w.attach_grad, None, w.drop_grad, w.attach_grad, w.attach_grad):
+        if change is not None:
+            change()
+        with autograd.record():
+            y = net(x)
+        y.backward()
+        same_bits(x.grad, w)
+        if w.grad is not None:
+            same_bits(w.grad, x)
+
+
 def test_a_head_without_gradient():
     net = block(lambda x: (x * 2, x * 3, np.exp(x)))
     for _ in range(2):

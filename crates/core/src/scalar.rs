@@ -93,6 +93,16 @@ impl Scalar {
         }
     }
 
+    /// Whether it is not zero; NaN is not.
+    pub fn is_true(self) -> bool {
+        match self {
+            Scalar::Bool(b) => b,
+            Scalar::Int(v) => v != 0,
+            Scalar::Float(v) => v != 0.0,
+            Scalar::Complex(re, im) => re != 0.0 || im != 0.0,
+        }
+    }
+
     /// The bit pattern, for comparing and hashing where NaN must equal itself.
     pub fn bits(self) -> (u8, i128, u64) {
         match self {

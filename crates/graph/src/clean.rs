@@ -23,6 +23,7 @@ pub(crate) struct Parts {
     pub outputs: Vec<Output>,
     pub nodes: usize,
     pub written: Vec<u32>,
+    pub strangers: Vec<(u32, bool)>,
     /// The values of constants, by slot.
     pub constants: Vec<Option<Arc<Value>>>,
 }
@@ -33,8 +34,9 @@ impl Parts {
         self.merge();
         self.drop_dead();
         let releases = self.releases();
-        let Parts { slots, arguments, objects, steps, outside, outputs, nodes, written, .. } = self;
-        Graph { slots, arguments, objects, steps, releases, outside, outputs, nodes, written }
+        let Parts { slots, arguments, objects, steps, outside, outputs, nodes, written, strangers, .. } =
+            self;
+        Graph { slots, arguments, objects, steps, releases, outside, outputs, nodes, written, strangers }
     }
 
     /// Which slots are given out.
@@ -119,7 +121,7 @@ impl Parts {
             let lives = match &step {
                 Step::Call(call) => call.outs.iter().any(|out| needed[out.at.slot as usize]),
                 Step::Node(node) => live_nodes[node.number as usize],
-                Step::View(_) | Step::Draw => true,
+                Step::View(_) | Step::Draw | Step::Guard { .. } => true,
             };
             if !lives {
                 if matches!(&step, Step::Call(call) if call.op.random) {

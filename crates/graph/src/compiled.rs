@@ -97,10 +97,15 @@ pub(crate) struct ViewStep {
 
 pub(crate) enum Step {
     Call(CallStep),
-    Node(NodeStep),
+    Node(Box<NodeStep>),
     View(ViewStep),
     /// A random call that nobody needs still takes its draw.
     Draw,
+    /// The function went one way because this was so.
+    Guard {
+        at: Spot,
+        truth: bool,
+    },
 }
 
 impl Step {
@@ -126,6 +131,7 @@ impl Step {
                 Box::new(node.saved_ins.iter_mut().chain(&mut node.saved_outs).filter_map(kept))
             }
             Step::View(view) => Box::new([&mut view.from, &mut view.to].into_iter()),
+            Step::Guard { at, .. } => Box::new(std::iter::once(at)),
             Step::Draw => Box::new(std::iter::empty()),
         }
     }
@@ -143,6 +149,7 @@ impl Step {
                 call.ins.iter().filter_map(Arg::spot).chain(call.outs.iter().map(|out| &out.at)).collect()
             }
             Step::Node(node) => node.saved_ins.iter().chain(&node.saved_outs).filter_map(kept).collect(),
+            Step::Guard { at, .. } => SmallVec::from_slice(&[at]),
             Step::View(_) | Step::Draw => SmallVec::new(),
         }
     }
@@ -212,6 +219,8 @@ pub struct Graph {
     pub(crate) nodes: usize,
     /// Slots from outside that are written.
     pub(crate) written: Vec<u32>,
+    /// Captured slots that are no object's, and whether an array of the program on them had a place on the tape.
+    pub(crate) strangers: Vec<(u32, bool)>,
 }
 
 /// A replay in progress.
@@ -222,6 +231,8 @@ struct Run<'a> {
     shifts: Vec<isize>,
     outside: Vec<Option<Edge>>,
     nodes: Vec<Option<Arc<Node>>>,
+    /// What was drawn so far, should a branch go the other way.
+    draws: Vec<Draw>,
 }
 
 impl Graph {
@@ -244,7 +255,17 @@ impl Graph {
     pub fn fits(&self, arguments: &[Array], objects: &[Array]) -> bool {
         let same_tape =
             self.objects.iter().zip(objects).all(|(o, array)| o.traced == crate::tape::tracing(array));
-        same_tape && self.shares_the_same(arguments) && self.is_writable(arguments)
+        same_tape
+            && self.strangers_are_same()
+            && self.shares_the_same(arguments)
+            && self.is_writable(arguments)
+    }
+
+    fn strangers_are_same(&self) -> bool {
+        self.strangers.iter().all(|&(slot, had_node)| match &self.slots[slot as usize].origin {
+            Origin::Captured(value) => (value.handles().1 > 0) == had_node,
+            _ => true,
+        })
     }
 
     fn is_writable(&self, arguments: &[Array]) -> bool {
@@ -281,22 +302,50 @@ impl Graph {
         self.written.iter().all(is_free)
     }
 
-    /// Appends the graph's calls for these arguments and objects, and gives the outputs, pending.
-    pub fn replay(&self, arguments: &[Array], objects: &[Array]) -> Result<Vec<Array>> {
+    /// How the branches went that the function took by the data of arrays, in order.
+    pub fn branches(&self) -> impl Iterator<Item = bool> + '_ {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Guard { truth, .. } => Some(*truth),
+            _ => None,
+        })
+    }
+
+    /// Appends the graph's calls for these arguments and objects, and gives the outputs, pending. None where a branch
+    /// goes the other way this time: then all is as before, and `seen` has the branches up to that one. Waits where
+    /// there are branches.
+    pub fn replay(
+        &self,
+        arguments: &[Array],
+        objects: &[Array],
+        seen: &mut Vec<bool>,
+    ) -> Result<Option<Vec<Array>>> {
         let mut run = Run::new(self, arguments, objects);
+        let mut branches = 0;
         with_own(|own| {
             for (step, releases) in self.steps.iter().zip(&self.releases) {
                 match step {
                     Step::Call(call) => run.call(own, call, releases)?,
                     Step::Node(node) => run.node(node),
-                    Step::Draw => drop(random::next_draw()),
+                    Step::Draw => drop(run.draw()),
+                    Step::Guard { at, truth } => {
+                        let found = Array::new(run.place(at)).item(0)?.is_true();
+                        branches += 1;
+                        if branches > seen.len() {
+                            seen.push(found);
+                        }
+                        if found != *truth {
+                            random::give_back(std::mem::take(&mut run.draws));
+                            return Ok(None);
+                        }
+                    }
                     Step::View(_) => {}
                 }
                 for &slot in releases {
                     run.values[slot as usize] = None;
                 }
             }
-            self.outputs.iter().map(|output| run.output(output)).collect()
+            let outputs = self.outputs.iter().map(|output| run.output(output)).collect::<Result<Vec<_>>>();
+            outputs.map(Some)
         })
     }
 }
@@ -321,7 +370,14 @@ impl<'a> Run<'a> {
             Outside::Object(i) => objects[*i].node.clone(),
             Outside::Held(edge) => Some(edge.clone()),
         });
-        Run { graph, values, shifts, outside: outside.collect(), nodes: vec![None; graph.nodes] }
+        Run {
+            graph,
+            values,
+            shifts,
+            outside: outside.collect(),
+            nodes: vec![None; graph.nodes],
+            draws: Vec::new(),
+        }
     }
 
     fn place(&self, spot: &Spot) -> Place {
@@ -347,11 +403,11 @@ impl<'a> Run<'a> {
             }
             outs.push(Out { at: self.place(&out.at), computed: out.computed, fresh: out.fresh });
         }
+        let draw = if step.op.random { self.draw() } else { Draw::default() };
         let input = |arg: &Arg| match arg {
             Arg::Spot(spot) => In::Place(self.place(spot)),
             Arg::Scalar(scalar) => In::Scalar((*scalar).into()),
         };
-        let draw = if step.op.random { random::next_draw() } else { Draw::default() };
         let mut ins = SmallVec::new();
         for arg in &step.ins {
             ins.push(input(arg));
@@ -363,6 +419,12 @@ impl<'a> Run<'a> {
             self.values[slot as usize] = None;
         }
         append(own, call)
+    }
+
+    fn draw(&mut self) -> Draw {
+        let draw = random::next_draw();
+        self.draws.push(draw);
+        draw
     }
 
     fn edge(&self, source: Source) -> Option<Edge> {

@@ -35,8 +35,11 @@ pub struct Listed {
     pub outs: Vec<Meta>,
 }
 
+/// The nodes, and which output of which node each output of the graph is.
+pub type Listing = (Vec<Listed>, Vec<(usize, usize)>);
+
 /// The nodes and, for each output of the graph, which output of which node it is; or why it has no such form.
-pub fn list(graph: &Graph) -> Result<(Vec<Listed>, Vec<(usize, usize)>), &'static str> {
+pub fn list(graph: &Graph) -> Result<Listing, &'static str> {
     let mut lister = Lister { graph, nodes: Vec::new(), known: HashMap::new() };
     for (i, argument) in graph.arguments.iter().enumerate() {
         let at = Spot { slot: argument.slot, layout: argument.layout.clone(), dtype: argument.dtype };
@@ -47,13 +50,14 @@ pub fn list(graph: &Graph) -> Result<(Vec<Listed>, Vec<(usize, usize)>), &'stati
             Step::Call(call) => lister.call(call)?,
             Step::View(view) => {
                 if let Some(from) = lister.find(&view.from)
-                    && lister.known.get(&view.to).is_none()
+                    && !lister.known.contains_key(&view.to)
                 {
                     let what = What::Call(view.op, view.attrs.clone());
                     lister.push(what, vec![From::Node(from.0, from.1)], vec![meta_of(&view.to)]);
                     lister.known.insert(view.to.clone(), (lister.nodes.len() - 1, 0));
                 }
             }
+            Step::Guard { .. } => return Err("it branches by the data of arrays"),
             Step::Node(_) | Step::Draw => {}
         }
     }
@@ -132,11 +136,7 @@ impl Lister<'_> {
 }
 
 /// Only what the outputs are made of, and the arguments.
-fn pruned(
-    nodes: Vec<Listed>,
-    heads: Vec<(usize, usize)>,
-    arguments: usize,
-) -> (Vec<Listed>, Vec<(usize, usize)>) {
+fn pruned(nodes: Vec<Listed>, heads: Vec<(usize, usize)>, arguments: usize) -> Listing {
     let mut lives = vec![false; nodes.len()];
     lives[..arguments].fill(true);
     heads.iter().for_each(|&(node, _)| lives[node] = true);

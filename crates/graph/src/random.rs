@@ -4,7 +4,8 @@
 
 use crate::sync::Mutex;
 use mxnp_core::op::Draw;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// The counters of one seed.
@@ -21,6 +22,8 @@ const INITIALISERS: u64 = 1 << 63;
 
 thread_local! {
     static INITIALISING: Cell<bool> = const { Cell::new(false) };
+    /// Draws that were taken and given back, the next one first.
+    static RETURNED: RefCell<VecDeque<Draw>> = const { RefCell::new(VecDeque::new()) };
 }
 
 /// Takes the lock, over a fork.
@@ -30,11 +33,17 @@ pub(crate) fn lock() -> impl Sized + 'static {
 
 /// Starts every stream anew from `seed`.
 pub fn seed(seed: u64) {
+    RETURNED.with_borrow_mut(VecDeque::clear);
     *STREAMS.lock() = Streams { seed: Some(seed), program: 0, initialisers: 0 };
 }
 
 /// The next draw of the calling thread's stream. Without a seed one is taken from the system's entropy.
 pub fn next_draw() -> Draw {
+    if !INITIALISING.get()
+        && let Some(draw) = RETURNED.with_borrow_mut(VecDeque::pop_front)
+    {
+        return draw;
+    }
     let mut streams = STREAMS.lock();
     // The standard library keys its hashers from the system's entropy.
     let seed = *streams.seed.get_or_insert_with(|| RandomState::new().build_hasher().finish());
@@ -42,6 +51,15 @@ pub fn next_draw() -> Draw {
     let number = *counter;
     *counter += 1;
     Draw { seed, counter: if INITIALISING.get() { number | INITIALISERS } else { number } }
+}
+
+/// Gives back draws of this thread: whoever does again what they were for takes them first.
+pub(crate) fn give_back(draws: Vec<Draw>) {
+    RETURNED.with_borrow_mut(|returned| {
+        for draw in draws.into_iter().rev() {
+            returned.push_front(draw);
+        }
+    });
 }
 
 /// Makes draws of this thread come from the initialisers' stream, or not; gives what was set before.
@@ -57,5 +75,6 @@ pub fn state() -> (u64, u64, u64) {
 }
 
 pub fn set_state((seed, program, initialisers): (u64, u64, u64)) {
+    RETURNED.with_borrow_mut(VecDeque::clear);
     *STREAMS.lock() = Streams { seed: Some(seed), program, initialisers };
 }

@@ -206,6 +206,9 @@ pub fn finish(outputs: &[&Array], objects: &[&Array]) -> Result<std::result::Res
     if let Some(why) = trace.ended {
         return Ok(Err(why));
     }
+    if objects.iter().any(|object| trace.is_argument(object)) {
+        return Ok(Err("is called with a parameter of its own"));
+    }
     let outputs = outputs.iter().map(|array| trace.output(array)).collect();
     Ok(Ok(trace.graph(outputs, objects)))
 }
@@ -289,6 +292,13 @@ fn depends_of(array: &Array) -> Option<Depends> {
     with(|trace| trace.by_value.get(&key(&array.at.value)).map(|&slot| trace.known[slot as usize].depends))?
 }
 
+/// Ends the trace where the data of an array is needed, unless it is constant.
+pub fn end_to_look(array: &Array) {
+    if ON.get() && depends_of(array) != Some(Depends::Nothing) {
+        end_early("needs the data of an array in Python");
+    }
+}
+
 /// Whether the program may look at an array's data now.
 pub(crate) fn check_read(array: &Array) -> Result<()> {
     if !ON.get() {
@@ -314,6 +324,30 @@ pub(crate) fn check_read(array: &Array) -> Result<()> {
     }
 }
 
+/// Whether the one element of an array is true, for a branch of the function: a graph that went the other way is
+/// another one. Waits.
+pub fn decide(array: &Array) -> Result<bool> {
+    if !ON.get() || depends_of(array) == Some(Depends::Nothing) {
+        return Ok(array.item(0)?.is_true());
+    }
+    let outsider = |known: &Known| known.is_written && !matches!(known.slot.origin, Origin::Made);
+    if with(|trace| trace.known.iter().any(outsider)) == Some(true) {
+        // A replay that finds the branch going the other way could not start over.
+        end_early("branches by data after it wrote to an array from outside");
+    }
+    let was_paused = set_paused(true);
+    let found = array.item(0);
+    set_paused(was_paused);
+    let truth = found?.is_true();
+    if ON.get() {
+        with(|trace| {
+            let at = trace.spot(&array.at);
+            trace.steps.push(Step::Guard { at, truth });
+        });
+    }
+    Ok(truth)
+}
+
 impl Trace {
     fn add(&mut self, value: &Arc<Value>, origin: Origin, depends: Depends) -> u32 {
         let slot = Slot { origin, bytes: value.bytes, device: value.device, constant: false };
@@ -334,6 +368,11 @@ impl Trace {
             }
         };
         self.arguments.push(Argument { slot, layout: array.at.layout.clone(), dtype: array.dtype() });
+    }
+
+    /// Whether an array shares the memory of an argument: what was made of the one is not told from the other.
+    fn is_argument(&self, array: &Array) -> bool {
+        self.arguments.iter().any(|argument| self.by_value.get(&key(&array.at.value)) == Some(&argument.slot))
     }
 
     /// The slot of a value; one not seen before comes from outside.
@@ -434,7 +473,7 @@ impl Trace {
         };
         self.nodes.insert(Arc::as_ptr(node) as usize, number);
         self.weak_nodes.push(Arc::downgrade(node));
-        self.steps.push(Step::Node(step));
+        self.steps.push(Step::Node(Box::new(step)));
     }
 
     /// Copies what the function wrote to the stand-ins of its arguments to where they stand for.
@@ -485,7 +524,17 @@ impl Trace {
         let outside = self.outside.into_iter().map(bind).collect();
         let outsiders = |known: &Known| known.is_written && !matches!(known.slot.origin, Origin::Made);
         let written = (0..self.known.len() as u32).filter(|&i| outsiders(&self.known[i as usize])).collect();
+        let mut strangers = Vec::new();
+        for (i, known) in self.known.iter().enumerate() {
+            if let Origin::Captured(value) = &known.slot.origin
+                && !known.slot.constant
+                && !found.iter().any(|object| object.at.slot == i as u32)
+            {
+                strangers.push((i as u32, value.handles().1 > 0));
+            }
+        }
         let parts = Parts {
+            strangers,
             constants: self.known.iter().map(|known| known.kept.clone()).collect(),
             slots: self.known.into_iter().map(|known| known.slot).collect(),
             arguments: self.arguments,

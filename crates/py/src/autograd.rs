@@ -261,6 +261,19 @@ pub fn record_custom(
     })
 }
 
+impl NDArray {
+    fn forget_grad(&self, py: Python<'_>) -> PyResult<()> {
+        self.grad.set(py, None);
+        call(py, || self.change(py, |x| tape::attach_grad(x, None, GradReq::Null)))
+    }
+}
+
+/// `x.drop_grad()` for a parameter's array, whose place on the tape graphs look up at each call.
+#[pyfunction]
+pub fn forget_grad(x: &Bound<'_, NDArray>) -> PyResult<()> {
+    x.get().forget_grad(x.py())
+}
+
 #[pymethods]
 impl NDArray {
     /// The gradient that backward writes; the same object each time.
@@ -292,8 +305,9 @@ impl NDArray {
 
     /// Forgets the gradient array.
     fn drop_grad(&self, py: Python<'_>) -> PyResult<()> {
-        self.grad.set(py, None);
-        call(py, || self.change(py, |x| tape::attach_grad(x, None, GradReq::Null)))
+        // A graph may lead to the place on the tape that this array had.
+        crate::graph::drop_graphs();
+        self.forget_grad(py)
     }
 
     /// The same memory without history.

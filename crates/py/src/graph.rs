@@ -3,14 +3,13 @@
 use crate::array::{NDArray, wrap};
 use crate::cell::GilCell;
 use crate::dtype;
-use crate::error::{call, type_error, value_error};
+use crate::error::{call, call_detached, type_error, value_error};
 use crate::export::number;
+use crate::signature::{Key, Modes};
 use crate::tree::{Builder, Flat, Token};
 use crate::wait::enter;
-use mxnp_core::DType;
-use mxnp_core::layout::Strides;
 use mxnp_graph::listing::{self, From, What};
-use mxnp_graph::{Array, Graph, device, modes, tape, trace};
+use mxnp_graph::{Array, Graph, tape, trace};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyEllipsis, PyList, PyNotImplemented, PyTuple};
 use smallvec::SmallVec;
@@ -22,6 +21,8 @@ static EPOCH: AtomicU64 = AtomicU64::new(0);
 
 /// Graphs kept for each block; the oldest gives way.
 const MAX_GRAPHS: usize = 64;
+/// Graphs kept for calls of one kind, which go different ways by the data of arrays; then such calls run in Python.
+const MAX_BRANCHES: usize = 8;
 
 /// Makes every compiled function forget its graphs before its next call.
 #[pyfunction]
@@ -35,104 +36,35 @@ pub fn is_tracing() -> bool {
     trace::is_tracing()
 }
 
-/// Ends the trace under way, if there is one: the function runs on, and is not compiled for such arguments.
+/// Ends the trace under way, if there is one: the function runs on, and is not compiled for such arguments. With an
+/// array, only where its data may differ from call to call.
 #[pyfunction]
-pub fn end_trace(why: &str) {
-    if trace::is_tracing() {
+#[pyo3(signature = (why, x = None))]
+pub fn end_trace(why: &str, x: Option<&Bound<'_, NDArray>>) {
+    if let Some(x) = x {
+        trace::end_to_look(&x.get().array(x.py()));
+    } else if trace::is_tracing() {
         // A handful of texts, each leaked once per end of a trace.
         trace::end_early(Box::leak(why.to_string().into_boxed_str()));
     }
+}
+
+/// `bool(x)` for a branch that may be part of a graph: the graph is then one of those that went this way.
+#[pyfunction]
+pub fn decide(x: &Bound<'_, NDArray>) -> PyResult<bool> {
+    let py = x.py();
+    enter(py)?;
+    let array = x.get().array(py);
+    if array.size() != 1 {
+        return crate::export::truth(py, &array);
+    }
+    call_detached(py, || trace::decide(&array))
 }
 
 /// Stops or goes on taking notes of calls; gives what was set before.
 #[pyfunction]
 pub fn set_trace_paused(paused: bool) -> bool {
     trace::set_paused(paused)
-}
-
-/// What an array argument must have in common with the traced one.
-#[derive(PartialEq)]
-struct Form {
-    shape: mxnp_core::Shape,
-    strides: Strides,
-    dtype: DType,
-    device: mxnp_graph::Device,
-    traced: Option<bool>,
-}
-
-impl Form {
-    fn of(array: &Array) -> Form {
-        let layout = array.layout();
-        Form {
-            shape: mxnp_core::Shape::from_slice(&layout.shape),
-            strides: Strides::from_slice(&layout.strides),
-            dtype: array.dtype(),
-            device: array.device(),
-            traced: tape::tracing(array),
-        }
-    }
-
-    fn is_of(&self, array: &Array) -> bool {
-        let layout = array.layout();
-        self.dtype == array.dtype()
-            && self.shape == layout.shape
-            && self.strides == layout.strides
-            && self.device == array.device()
-            && self.traced == tape::tracing(array)
-    }
-}
-
-/// The modes of a thread that a function may depend on.
-#[derive(Clone, Copy, PartialEq)]
-struct Modes {
-    recording: bool,
-    training: bool,
-    numpy_dtype: bool,
-    device: mxnp_graph::Device,
-}
-
-impl Modes {
-    fn now() -> Modes {
-        Modes {
-            recording: modes::is_recording(),
-            training: modes::is_training(),
-            numpy_dtype: modes::numpy_dtype(),
-            device: device::current(),
-        }
-    }
-}
-
-/// What a graph was traced for.
-struct Key {
-    modes: Modes,
-    forms: Vec<Form>,
-    tokens: Vec<Token>,
-}
-
-impl Key {
-    fn of(py: Python<'_>, flat: &Flat<'_>, arrays: &[Array]) -> Key {
-        Key {
-            modes: Modes::now(),
-            forms: arrays.iter().map(Form::of).collect(),
-            tokens: flat.tokens.iter().map(|token| token.copy(py)).collect(),
-        }
-    }
-
-    fn fits(&self, py: Python<'_>, modes: Modes, flat: &Flat<'_>, arrays: &[Array]) -> PyResult<bool> {
-        if self.modes != modes
-            || self.forms.len() != arrays.len()
-            || self.tokens.len() != flat.tokens.len()
-            || !self.forms.iter().zip(arrays).all(|(form, array)| form.is_of(array))
-        {
-            return Ok(false);
-        }
-        for (mine, theirs) in self.tokens.iter().zip(&flat.tokens) {
-            if !mine.same(theirs, py)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
 }
 
 /// Where an array object of the result comes from.
@@ -205,6 +137,8 @@ impl Compiled {
         };
         let arrays = flat.values(py);
         let now = Modes::now();
+        // How this call's branches go, as far as the graphs tried so far have found out.
+        let mut seen = Vec::new();
         for entry in self.current(py) {
             if !entry.key.fits(py, now, &flat, &arrays)? {
                 continue;
@@ -212,7 +146,8 @@ impl Compiled {
             match &entry.kind {
                 Kind::Eager(_) => return Ok(PyEllipsis::get(py).to_owned().into_any().unbind()),
                 Kind::Graph(plan) => {
-                    if let Some(result) = plan.run(py, &flat, &arrays)? {
+                    let goes_so = plan.graph.branches().zip(&seen).all(|(one, other)| one == *other);
+                    if goes_so && let Some(result) = plan.run(py, &flat, &arrays, &mut seen)? {
                         return Ok(result);
                     }
                 }
@@ -300,14 +235,25 @@ impl Compiled {
 }
 
 impl Plan {
-    /// None where the arrays share memory in another way, or another parameter wants a gradient.
-    fn run(&self, py: Python<'_>, flat: &Flat<'_>, arguments: &[Array]) -> PyResult<Option<Py<PyAny>>> {
+    /// None where the arrays share memory in another way, another parameter wants a gradient, or a branch goes the
+    /// other way.
+    fn run(
+        &self,
+        py: Python<'_>,
+        flat: &Flat<'_>,
+        arguments: &[Array],
+        seen: &mut Vec<bool>,
+    ) -> PyResult<Option<Py<PyAny>>> {
         let objects: SmallVec<[Array; 8]> =
             self.objects.iter().map(|object| object.get().array(py)).collect();
         if !self.graph.fits(arguments, &objects) {
             return Ok(None);
         }
-        let made = call(py, || self.graph.replay(arguments, &objects))?;
+        let made = match self.graph.branches().next() {
+            None => call(py, || self.graph.replay(arguments, &objects, seen))?,
+            Some(_) => call_detached(py, || self.graph.replay(arguments, &objects, seen))?,
+        };
+        let Some(made) = made else { return Ok(None) };
         let mut made = made.into_iter();
         let mut arrays: SmallVec<[Py<NDArray>; 4]> = SmallVec::new();
         for result in &self.results {
@@ -322,6 +268,18 @@ impl Plan {
         }
         let mut builder = Builder { py, tokens: self.tokens.iter(), arrays: &arrays };
         builder.build().map(|built| Some(built.unbind()))
+    }
+}
+
+impl State {
+    /// What happened to the stand-ins' places on the tape happens to the arguments.
+    fn hand_back(&self, py: Python<'_>) {
+        for (object, original) in self.objects.iter().zip(&self.originals) {
+            if !object.is(original) {
+                let stand_in = object.get().array(py);
+                original.get().change(py, |original| tape::take_place(original, &stand_in));
+            }
+        }
     }
 }
 
@@ -343,9 +301,9 @@ pub struct Tracing {
 impl Tracing {
     /// Ends the trace without a graph; what was written to the arguments is there.
     fn abandon(&self, py: Python<'_>) -> PyResult<()> {
-        if self.state.change(py, Option::take).is_some() {
-            call(py, trace::abandon)?;
-        }
+        let Some(state) = self.state.change(py, Option::take) else { return Ok(()) };
+        call(py, trace::abandon)?;
+        state.hand_back(py);
         Ok(())
     }
 
@@ -384,6 +342,7 @@ impl Tracing {
         let is_made = |i: &usize| matches!(results[*i], Given::Made);
         let made: Vec<&Array> = (0..results.len()).filter(is_made).map(|i| &outputs[i]).collect();
         let graph = call(py, || trace::finish(&made, &held.iter().collect::<Vec<_>>()))?;
+        state.hand_back(py);
         let mut given: Vec<Py<NDArray>> = Vec::with_capacity(results.len());
         for (i, result) in results.iter().enumerate() {
             given.push(match result {
@@ -411,19 +370,27 @@ impl Tracing {
                 })
             }
         };
-        self.owner.get().keep(py, Entry { key: state.key, kind });
+        self.owner.get().keep(py, Entry { key: state.key, kind })?;
         Ok(built)
     }
 }
 
 impl Compiled {
-    fn keep(&self, py: Python<'_>, entry: Entry) {
+    fn keep(&self, py: Python<'_>, mut entry: Entry) -> PyResult<()> {
         let mut entries: Vec<Arc<Entry>> = self.current(py).into_vec();
+        let mut same = 0;
+        for earlier in &entries {
+            same += earlier.key.is(&entry.key, py)? as usize;
+        }
+        if same >= MAX_BRANCHES {
+            entry.kind = Kind::Eager("branches by data in too many ways");
+        }
         if entries.len() >= MAX_GRAPHS {
             entries.remove(0);
         }
         entries.push(Arc::new(entry));
         self.entries.set(py, entries);
+        Ok(())
     }
 }
 

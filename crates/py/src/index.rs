@@ -8,7 +8,7 @@ use crate::operand::{self, is_numpy};
 use mxnp_core::ops::index as ops;
 use mxnp_core::shape::MAX_NDIM;
 use mxnp_core::{DType, IndexItem, Layout, Scalar};
-use mxnp_graph::{Array, Device, Input, modes};
+use mxnp_graph::{Array, Device, Input, modes, trace};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyList, PySequence, PySlice, PyTuple};
 use smallvec::SmallVec;
@@ -110,6 +110,7 @@ fn array_entry<'py>(py: Python<'py>, array: Array) -> PyResult<Entry<'py>> {
         if array.ndim() > 0 {
             return Ok(Entry::Mask(array));
         }
+        trace::end_to_look(&array);
         return Ok(Entry::Truth(export::truth(py, &array)?));
     }
     if !dtype.is_integer() && (modes::numpy_dtype() || !dtype.is_float()) {
@@ -119,6 +120,7 @@ fn array_entry<'py>(py: Python<'py>, array: Array) -> PyResult<Entry<'py>> {
         return Ok(Entry::Array(array));
     }
     // A 0-d array is an integer. Floats are truncated toward zero: labels are floats in MXNet.
+    trace::end_to_look(&array);
     match export::scalar_at(py, &array, 0)? {
         Scalar::Float(v) if !v.is_finite() => Err(index_error(py, format!("index {v} is not an integer"))),
         scalar => i64::try_from(scalar.as_i128())
@@ -272,7 +274,7 @@ impl Reader<'_, '_> {
 
 /// The indices of the elements that are not zero, one row each. Waits for the mask.
 pub fn nonzero(py: Python<'_>, mask: &Array) -> PyResult<Array> {
-    mxnp_graph::trace::end_early("has a result whose size depends on data");
+    trace::end_early("has a result whose size depends on data");
     let mask = mask.detach();
     let none = mxnp_core::attrs::Attrs::NONE;
     let count = operand::invoke_one(py, &ops::COUNT_NONZERO, none, &[Input::Array(&mask)])?;

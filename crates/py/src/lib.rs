@@ -20,6 +20,7 @@ mod operators;
 mod ops;
 mod print;
 mod protocol;
+mod signature;
 mod subscript;
 mod tree;
 mod ufunc;
@@ -34,8 +35,8 @@ mod _core {
     use crate::array::NDArray;
     #[pymodule_export]
     use crate::autograd::{
-        backward, grad, grad_req, has_history, is_fresh_grad, is_recording, is_training, mark_variables,
-        record_custom, set_fresh_grad, set_outline, set_recording, set_training,
+        backward, forget_grad, grad, grad_req, has_history, is_fresh_grad, is_recording, is_training,
+        mark_variables, record_custom, set_fresh_grad, set_outline, set_recording, set_training,
     };
     #[pymodule_export]
     use crate::control::{
@@ -56,7 +57,9 @@ mod _core {
     #[pymodule_export]
     use crate::export::{Flags, numpy_view};
     #[pymodule_export]
-    use crate::graph::{Compiled, PyGraph, Tracing, drop_graphs, end_trace, is_tracing, set_trace_paused};
+    use crate::graph::{
+        Compiled, PyGraph, Tracing, decide, drop_graphs, end_trace, is_tracing, set_trace_paused,
+    };
     #[pymodule_export]
     use crate::ops::{PyOp, call, op, op_names};
     #[pymodule_export]

@@ -121,7 +121,9 @@ pub fn from_list(
 pub fn with_numpy<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = obj.py();
     if let Ok(array) = obj.cast::<NDArray>() {
-        return crate::export::asnumpy(py, &array.get().array(py));
+        let array = array.get().array(py);
+        mxnp_graph::trace::end_to_look(&array);
+        return crate::export::asnumpy(py, &array);
     }
     if let Ok(list) = obj.cast::<PyList>() {
         let items: Vec<_> = list.iter().map(|item| with_numpy(&item)).collect::<PyResult<_>>()?;

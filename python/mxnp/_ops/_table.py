@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as onp
+
 from mxnp import _core
 from mxnp._core import Op, Ufunc, ndarray
 from mxnp.error import (
@@ -117,6 +119,12 @@ def one_device(device: Any, ctx: Any) -> Any:
     return ctx if device is None else device
 
 
+def look(x: ndarray) -> onp.ndarray:
+    """The data of `x`, for Python code that needs it; a block that is being compiled runs in Python then."""
+    _core.end_trace("needs the data of an array in Python", x)
+    return x.asnumpy()
+
+
 def shape_of(shape: Any) -> tuple[int, ...]:
     """A shape given as an integer or a sequence of integers."""
     if isinstance(shape, (tuple, list)):
@@ -125,7 +133,7 @@ def shape_of(shape: Any) -> tuple[int, ...]:
                 return tuple(integer(n, "shape") for n in shape)
         return tuple(shape)
     if isinstance(shape, ndarray) or hasattr(shape, "tolist"):
-        values = shape.tolist()
+        values = (look(shape) if isinstance(shape, ndarray) else shape).tolist()
         values = values if isinstance(values, list) else [values]
         # Shapes computed in the default mode are float32: whole numbers are taken for what they mean.
         whole = [int(n) if isinstance(n, float) and n.is_integer() else n for n in values]

@@ -11,7 +11,7 @@ from mxnp import _core
 from mxnp._core import ndarray
 from mxnp.error import MXNetTypeError, MXNetValueError
 
-from ._table import as_array, deliver, one_device, op, shape_of
+from ._table import as_array, deliver, look, one_device, op, shape_of
 from .random import exponential, randint, uniform
 
 _PERMUTATION, _TAKE, _SEARCHSORTED = op("permutation"), op("take"), op("searchsorted")
@@ -46,7 +46,7 @@ def shuffle(x: Any) -> None:
         return
     if isinstance(x, ndarray) or not hasattr(x, "__setitem__"):
         raise MXNetTypeError("shuffle: expected an array of at least one axis, or a mutable sequence")
-    order = _PERMUTATION(n=len(x)).tolist()
+    order = look(_PERMUTATION(n=len(x))).tolist()
     x[:] = x[onp.array(order, dtype=int)] if isinstance(x, onp.ndarray) else [x[i] for i in order]
 
 
@@ -96,7 +96,7 @@ def _population(a: Any) -> tuple[int, ndarray | None]:
 
 
 def _probabilities(p: Any, count: int) -> onp.ndarray:
-    weights = as_array(p).asnumpy().astype("float64")
+    weights = look(as_array(p)).astype("float64")
     if weights.shape != (count,):
         raise MXNetValueError("'a' and 'p' must have same size")
     if not (weights >= 0).all():
@@ -126,7 +126,7 @@ def multinomial(n: int, pvals: Any, size: Any = None, **kwargs: Any) -> ndarray:
     >>> np.random.multinomial(4, [0.5, 0.5]).sum()
     array(4, dtype=int64)
     """
-    weights = as_array(pvals).asnumpy().astype("float64")
+    weights = look(as_array(pvals)).astype("float64")
     if weights.ndim != 1:
         raise MXNetValueError("multinomial: pvals must have one dimension")
     if not weights.size:

@@ -11,7 +11,7 @@ from mxnp import _core
 from mxnp._core import ndarray
 from mxnp.error import MXNetTypeError, MXNetValueError
 
-from ._table import as_array, deliver, normalize_axis, op, shape_of
+from ._table import as_array, deliver, look, normalize_axis, op, shape_of
 
 _WHERE, _TAKE, _TAKE_ALONG, _PICK = op("where"), op("take"), op("take_along_axis"), op("pick")
 _ONE_HOT, _COUNT, _NONZERO, _SEARCH = op("one_hot"), op("count_nonzero"), op("nonzero"), op("searchsorted")
@@ -213,7 +213,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> ndarray:
         )
     if "c" in (edges.dtype.kind, as_array(x).dtype.kind):
         raise MXNetTypeError("digitize: x and bins may not be complex")
-    values = edges.asnumpy()
+    values = look(edges)
     if (values[1:] < values[:-1]).any():
         if (values[1:] > values[:-1]).any():
             raise MXNetValueError("bins must be monotonically increasing or decreasing")
@@ -389,7 +389,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[ndarray, 
     sizes = shape_of(shape)
     count = math.prod(sizes)
     for bound in (rest.min(), rest.max()) if rest.size else ():
-        if not 0 <= bound.item() < count:
+        if not 0 <= look(bound) < count:
             raise MXNetValueError(f"index {bound.item()} is out of bounds for array with size {count}")
     found: list[ndarray] = []
     for n in reversed(sizes) if order == "C" else sizes:

@@ -11,7 +11,7 @@ import numpy as onp
 from mxnp._core import ndarray
 from mxnp.error import MXNetTypeError, MXNetValueError
 
-from ._table import as_array, as_mxnet, integer, normalize_axis, op
+from ._table import as_array, as_mxnet, integer, look, normalize_axis, op
 from .shape import atleast_1d, atleast_2d, atleast_3d
 
 _CONCATENATE, _STACK, _REPEAT, _TILE = op("concatenate"), op("stack"), op("repeat"), op("tile")
@@ -144,7 +144,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> ndarray:
     """
     x = as_array(arr)
     x, axis = (x.ravel(), 0) if axis is None else (x, normalize_axis(axis, x.ndim))
-    gone = obj.asnumpy() if isinstance(obj, ndarray) else obj
+    gone = look(obj) if isinstance(obj, ndarray) else obj
     with as_mxnet("delete"):
         kept = onp.delete(onp.arange(x.shape[axis]), gone)
     return _TAKE(x, kept, axis=axis)
@@ -158,7 +158,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> ndarray:
     """
     x = as_array(arr)
     x, axis = (x.ravel(), 0) if axis is None else (x, normalize_axis(axis, x.ndim))
-    place = obj.asnumpy() if isinstance(obj, ndarray) else obj
+    place = look(obj) if isinstance(obj, ndarray) else obj
     new = as_array(values).astype(x.dtype, copy=False)
     scalar = isinstance(place, (int, onp.integer))
     if scalar and new.ndim and new.ndim >= x.ndim:
@@ -193,7 +193,9 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[ndarr
     x = as_array(ary)
     axis = normalize_axis(axis, x.ndim)
     total = x.shape[axis]
-    sections = indices_or_sections.tolist() if hasattr(indices_or_sections, "tolist") else indices_or_sections
+    sections = indices_or_sections
+    if hasattr(sections, "tolist"):
+        sections = (look(sections) if isinstance(sections, ndarray) else sections).tolist()
     if isinstance(sections, Sequence):
         bounds = [0, *(integer(i) for i in sections), total]
     else:
@@ -286,7 +288,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> ndarray:
     """
     x = as_array(a)
     x, axis = (x.ravel(), 0) if axis is None else (x, normalize_axis(axis, x.ndim))
-    counts = onp.asarray(repeats.asnumpy() if isinstance(repeats, ndarray) else repeats)
+    counts = onp.asarray(look(repeats) if isinstance(repeats, ndarray) else repeats)
     if counts.size == 1:
         count = counts.item()
         if count < 0:
@@ -307,7 +309,7 @@ def tile(A: Any, reps: Any) -> ndarray:
     >>> np.tile(np.array([1, 2]), 2)
     array([1., 2., 1., 2.])
     """
-    counts = reps.tolist() if hasattr(reps, "tolist") else reps
+    counts = (look(reps) if isinstance(reps, ndarray) else reps).tolist() if hasattr(reps, "tolist") else reps
     counts = tuple(counts) if isinstance(counts, Sequence) else (integer(counts),)
     return _TILE(as_array(A), reps=counts)
 
@@ -367,7 +369,7 @@ def pad(x: Any, pad_width: Any = None, mode: str = "constant", **kwargs: Any) ->
 
 def _pairs(value: Any, ndim: int, name: str) -> list[tuple[Any, Any]]:
     """A number, a pair, or a pair for each axis, as a pair for each axis."""
-    given = onp.asarray(value.asnumpy() if isinstance(value, ndarray) else value)
+    given = onp.asarray(look(value) if isinstance(value, ndarray) else value)
     if name == "pad_width" and given.dtype.kind not in "iu":
         raise MXNetTypeError("`pad_width` must be of integral type.")
     try:

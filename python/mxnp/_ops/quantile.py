@@ -11,7 +11,7 @@ from mxnp import _core
 from mxnp._core import ndarray
 from mxnp.error import MXNetTypeError, MXNetValueError, MXNetZeroDivisionError
 
-from ._table import Axis, as_array, deliver, normalize_axes, op
+from ._table import Axis, as_array, deliver, look, normalize_axes, op
 from .reduce import mean, sum
 
 _WHERE, _SORT = op("where"), op("sort")
@@ -70,7 +70,7 @@ def quantile(
     >>> np.quantile(np.array([1, 2, 3, 4]), 0.5)
     array(2.5)
     """
-    fractions = as_array(q).asnumpy().astype("float64")
+    fractions = look(as_array(q)).astype("float64")
     if not ((fractions >= 0) & (fractions <= 1)).all():
         raise MXNetValueError("Quantiles must be in the range [0, 1]")
     x = as_array(a)
@@ -130,7 +130,7 @@ def percentile(
     >>> np.percentile(np.array([1, 2, 3, 4]), 50)
     array(2.5)
     """
-    shares = as_array(q).asnumpy().astype("float64")
+    shares = look(as_array(q)).astype("float64")
     if not ((shares >= 0) & (shares <= 100)).all():
         raise MXNetValueError("Percentiles must be in the range [0, 100]")
     return quantile(

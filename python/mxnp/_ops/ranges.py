@@ -14,7 +14,7 @@ from mxnp import _core
 from mxnp._core import ndarray
 from mxnp.error import MXNetTypeError, MXNetValueError, MXNetZeroDivisionError
 
-from ._table import integer, one_device, op
+from ._table import integer, look, one_device, op
 from .create import made
 
 _ARANGE, _LINSPACE = op("arange"), op("linspace")
@@ -41,7 +41,7 @@ def arange(
     """
     if start is None and stop is None:
         raise MXNetTypeError("arange() requires stop to be specified.")
-    values = [v.item() if isinstance(v, ndarray) else v for v in (start, stop, step)]
+    values = [look(v).item() if isinstance(v, ndarray) else v for v in (start, stop, step)]
     if values[1] is None:
         values[:2] = [0, values[0]]
     elif values[0] is None:
@@ -93,15 +93,15 @@ def linspace(
         raise MXNetValueError(f"Number of samples, {count}, must be non-negative.")
     if isinstance(start, (int, float)) and isinstance(stop, (int, float)) and axis in (0, -1):
         to = _core.default_float() if dtype is None else _core.dtype(dtype)
-        made = _LINSPACE(
+        filled = _LINSPACE(
             start=float(start), stop=float(stop), num=count, endpoint=bool(endpoint), dtype=to, device=place
         )
         parts = count - bool(endpoint)
-        return (made, (stop - start) / parts if parts > 0 else onp.nan) if retstep else made
-    first, last = (v.asnumpy() if isinstance(v, ndarray) else v for v in (start, stop))
+        return (filled, (stop - start) / parts if parts > 0 else onp.nan) if retstep else filled
+    first, last = (look(v) if isinstance(v, ndarray) else v for v in (start, stop))
     data, step = onp.linspace(first, last, count, endpoint=endpoint, retstep=True, axis=axis)
-    made = made(data, dtype, place)
-    return (made, _core.array(step)) if retstep else made
+    spaced = made(data, dtype, place)
+    return (spaced, _core.array(step)) if retstep else spaced
 
 
 def logspace(
@@ -121,7 +121,7 @@ def logspace(
     >>> np.logspace(0, 2, 3)
     array([  1.,  10., 100.])
     """
-    first, last = (v.asnumpy() if isinstance(v, ndarray) else v for v in (start, stop))
+    first, last = (look(v) if isinstance(v, ndarray) else v for v in (start, stop))
     data = onp.logspace(first, last, num, endpoint, base, axis=axis)
     return made(data, dtype, one_device(device, ctx))
 
@@ -134,5 +134,5 @@ def geomspace(
     >>> np.geomspace(1, 100, 3)
     array([  1.,  10., 100.])
     """
-    first, last = (v.asnumpy() if isinstance(v, ndarray) else v for v in (start, stop))
+    first, last = (look(v) if isinstance(v, ndarray) else v for v in (start, stop))
     return made(onp.geomspace(first, last, num, endpoint, axis=axis), dtype, None)

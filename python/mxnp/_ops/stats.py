@@ -11,7 +11,7 @@ from mxnp._core import ndarray
 from mxnp.error import MXNetTypeError, MXNetValueError
 
 from . import reduce
-from ._table import Axis, as_array, as_mxnet, deliver, op
+from ._table import Axis, as_array, as_mxnet, deliver, look, op
 from .compare import isnan, logical_not
 from .index import bincount, searchsorted, where
 from .scan import diff
@@ -27,9 +27,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     """
     x = as_array(a)
     with as_mxnet("histogram"):
-        edges = onp.histogram_bin_edges(
-            x.asnumpy(), bins.asnumpy() if isinstance(bins, ndarray) else bins, range
-        )
+        edges = onp.histogram_bin_edges(look(x), look(bins) if isinstance(bins, ndarray) else bins, range)
     return _core.array(edges, x.dtype if x.dtype.kind == "f" else _core.default_float(), x.device)
 
 

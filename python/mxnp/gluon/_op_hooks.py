@@ -27,7 +27,10 @@ def observed(block: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     _core.set_random_state(drawn)
     try:
         with autograd.pause(train_mode=autograd.is_training()):
-            _show(nodes, list(_arrays((args, kwargs))), states, callback, monitor_all)
+            arguments = {
+                id(array): array for array in _arrays((args, kwargs))
+            }  # each once, as the graph has them
+            _show(nodes, list(arguments.values()), states, callback, monitor_all)
     finally:
         _core.set_random_state(drawn_after)
     return result

@@ -149,7 +149,7 @@ class Parameter:
         self._grad_req = grad_req
         if changed and grad_req == "null":
             for array in self._arrays.values():
-                array.drop_grad()
+                _core.forget_grad(array)
         elif changed:
             self._attach_grads()
 

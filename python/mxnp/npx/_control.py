@@ -1,44 +1,76 @@
-"""Loops and branches as functions: in eager code they are Python's own, and gradients go through them."""
+"""Loops and branches as functions: Python's own in eager code, and part of the graph in a compiled block.
+
+A compiled block unrolls `foreach`. A condition on data makes a graph of its own for each way it has gone, so that
+`cond` and `while_loop` replay without Python too; with too many ways the block runs in Python.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from .._core import ndarray
+from .. import autograd
+from .._core import decide, ndarray
 from .._ops.create import zeros
 from .._ops.join import concatenate, stack
 from ..error import MXNetTypeError, MXNetValueError
 
 
-def _list(value: Any) -> tuple[list, bool]:
-    """The arrays of a value, and whether it was one array alone."""
+def _leaves(value: Any) -> Iterator[ndarray]:
+    """The arrays of nested lists and tuples, in order; None has none."""
     if isinstance(value, ndarray):
-        return [value], True
-    if value is None:
-        return [], False
-    if not isinstance(value, (list, tuple)):
-        raise MXNetTypeError(f"expected an array or a list of arrays, got {type(value).__name__}")
-    return list(value), False
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _leaves(item)
+    elif value is not None:
+        raise MXNetTypeError(f"expected arrays in lists or tuples, got {type(value).__name__}")
+
+
+def _like(value: Any, leaves: Iterator[ndarray]) -> Any:
+    """`value` with its arrays replaced, in order; lists for lists and tuples."""
+    if isinstance(value, (list, tuple)):
+        return [_like(item, leaves) for item in value]
+    return [] if value is None else next(leaves)
+
+
+def _arguments(value: Any) -> tuple[Any, ...]:
+    """What a function of loop variables is called with."""
+    return tuple(value) if isinstance(value, (list, tuple)) else () if value is None else (value,)
+
+
+def _holds(condition: Any) -> bool:
+    return decide(condition) if isinstance(condition, ndarray) else bool(condition)
 
 
 def foreach(body: Callable[[Any, Any], tuple[Any, Any]], data: Any, init_states: Any) -> tuple[Any, Any]:
     """`body(slice, states) -> (output, states)` for each slice of `data` along axis 0; stacked outputs and last states.
 
+    `data`, states and outputs are arrays or nested lists of them. Without slices, `body` runs once on zeros for the
+    outputs' shapes, and the states stay.
+
     >>> total = lambda x, s: (x + s, x + s)
     >>> npx.foreach(total, np.array([1, 2, 3]), np.array(0))
     (array([1., 3., 6.]), array(6.))
     """
-    arrays, alone = _list(data)
+    arrays = list(_leaves(data))
     if not arrays:
         raise MXNetValueError("foreach: expected data")
-    states, collected, one = init_states, [], True
+    lengths = {x.shape[:1] for x in arrays}
+    if len(lengths) > 1 or lengths == {()}:
+        raise MXNetValueError(
+            f"foreach: expected arrays of one length along axis 0, got shapes {[x.shape for x in arrays]}"
+        )
+    states, outputs = init_states, []
     for i in range(arrays[0].shape[0]):
-        output, states = body(arrays[0][i] if alone else [x[i] for x in arrays], states)
-        parts, one = _list(output)
-        collected.append(parts)
-    outputs = [stack(steps) for steps in zip(*collected, strict=True)]
-    return (outputs[0] if one and outputs else outputs), states
+        output, states = body(_like(data, iter([x[i] for x in arrays])), states)
+        outputs.append(output)
+    if not outputs:
+        slices = [zeros(x.shape[1:], x.dtype, device=x.device) for x in arrays]
+        with autograd.pause(autograd.is_training()):
+            shapes, _ = body(_like(data, iter(slices)), states)
+        return _empty(shapes, 0), states
+    return _stacked(outputs), states
 
 
 def while_loop(
@@ -49,7 +81,8 @@ def while_loop(
 ) -> tuple[Any, Any]:
     """`func(*vars) -> (outputs of a step, vars)` while `cond(*vars)` holds; the stacked outputs and last variables.
 
-    The stacks have `max_iterations` entries: zeros follow the last step. Each condition is waited for.
+    The stacks have `max_iterations` entries: zeros follow the last step. Each condition is waited for. Where there is
+    no step, `func` runs once for the outputs' shapes.
 
     >>> step = lambda i: (i, i + 1)
     >>> npx.while_loop(lambda i: i < 2, step, np.array(0), max_iterations=3)
@@ -57,23 +90,35 @@ def while_loop(
     """
     if max_iterations is None or max_iterations < 0:
         raise MXNetValueError("while_loop: max_iterations should be specified, at least 0")
-    variables, alone = _list(loop_vars)
-    collected: list[list[ndarray]] = []
-    one = False
-    while len(collected) < max_iterations and bool(cond(*variables)):
-        output, new = func(*variables)
-        parts, one = _list(output)
-        collected.append(parts)
-        variables, _ = _list(new)
-    outputs = [_padded(stack(steps), max_iterations) for steps in zip(*collected, strict=True)]
-    return (outputs[0] if one and outputs else outputs), (variables[0] if alone else variables)
+    variables, outputs = loop_vars, []
+    while len(outputs) < max_iterations and _holds(cond(*_arguments(variables))):
+        output, new = func(*_arguments(variables))
+        outputs.append(output)
+        variables = _like(loop_vars, _leaves(new))
+    if not outputs:
+        with autograd.pause(autograd.is_training()):
+            shapes, _ = func(*_arguments(variables))
+        return _empty(shapes, max_iterations), variables
+    return _stacked(outputs, max_iterations), variables
 
 
-def _padded(steps: ndarray, length: int) -> ndarray:
-    missing = length - steps.shape[0]
+def _stacked(outputs: list[Any], length: int | None = None) -> Any:
+    """The steps' outputs stacked, with zeros up to `length`."""
+    steps = zip(*(_leaves(output) for output in outputs), strict=True)
+    return _like(outputs[0], iter([_padded(stack(arrays), length) for arrays in steps]))
+
+
+def _padded(steps: ndarray, length: int | None) -> ndarray:
+    missing = 0 if length is None else length - steps.shape[0]
     if not missing:
         return steps
     return concatenate((steps, zeros((missing, *steps.shape[1:]), steps.dtype, device=steps.device)))
+
+
+def _empty(shapes: Any, length: int) -> Any:
+    """Zeros for the outputs of a step, `length` of each."""
+    arrays = [zeros((length, *x.shape), x.dtype, device=x.device) for x in _leaves(shapes)]
+    return _like(shapes, iter(arrays))
 
 
 def cond(
@@ -84,6 +129,6 @@ def cond(
     >>> npx.cond(lambda x: x > 0, lambda x: x * 2, lambda x: -x, np.array(3))
     array(6.)
     """
-    arrays, _ = _list(inputs)
+    arrays = _arguments(inputs)
     chosen = pred(*arrays) if callable(pred) else pred
-    return then_func(*arrays) if bool(chosen) else else_func(*arrays)
+    return then_func(*arrays) if _holds(chosen) else else_func(*arrays)
