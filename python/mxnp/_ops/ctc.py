@@ -103,8 +103,7 @@ def _forward(logs: ndarray, symbols: ndarray, blank: int, ends: ndarray | None) 
     rest = full((samples, width - 2), _NEVER, logs.dtype, device=logs.device)
     state = _CONCATENATE(logs[0, :, :2], rest, axis=1)
     for step in range(1, steps):
-        one = _CONCATENATE(never[:, :1], state[:, :-1], axis=1)
-        two = _CONCATENATE(never, state[:, :-2], axis=1) + jump
-        moved = logaddexp(logaddexp(state, one), two) + logs[step]
+        padded = _CONCATENATE(never, state, axis=1)  # so that the one and the two before are views
+        moved = logaddexp(logaddexp(state, padded[:, 1:-1]), padded[:, :-2] + jump) + logs[step]
         state = moved if ends is None else where(step < ends, moved, state)
     return state
