@@ -257,7 +257,11 @@ def set_module(module: str) -> Callable[[Any], Any]:
 
 
 def getenv(name: str) -> str | None:
-    """The environment variable `name`, None where it is not set."""
+    """The environment variable `name`, None where it is not set.
+
+    >>> mx.util.getenv("MXNP_EXAMPLE") is None
+    True
+    """
     return os.environ.get(name)
 
 
@@ -276,12 +280,23 @@ def setenv(name: str, value: str | None) -> None:
 
 
 def makedirs(d: str | os.PathLike[str]) -> None:
-    """Makes the folder `d` and those above it, where they are not there yet."""
+    """Makes the folder `d` and those above it, where they are not there yet.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as home:
+    ...     mx.util.makedirs(home + "/a/b")
+    ...     print(os.path.isdir(home + "/a/b"))
+    True
+    """
     os.makedirs(os.path.expanduser(d), exist_ok=True)
 
 
 def get_gpu_count() -> int:
-    """The number of usable GPUs."""
+    """The number of usable GPUs.
+
+    >>> mx.util.get_gpu_count() == mx.num_gpus()
+    True
+    """
     return num_gpus()
 
 

@@ -23,12 +23,21 @@ def _wide(x: onp.ndarray) -> onp.ndarray:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two arrays have equal shapes and elements (NaN is not equal to NaN)."""
+    """Whether two arrays have equal shapes and elements (NaN is not equal to NaN).
+
+    >>> same(np.ones(2), onp.ones(2)), same(np.ones(2), np.ones(3))
+    (True, False)
+    """
     return bool(onp.array_equal(_host(a), _host(b)))
 
 
 def same_array(array1: Any, array2: Any) -> bool:
-    """Whether two mxnp arrays share their memory: a write to one is seen in the other."""
+    """Whether two mxnp arrays share their memory: a write to one is seen in the other.
+
+    >>> x = np.ones((2, 2))
+    >>> same_array(x, x[0]), same_array(x, x.copy())
+    (False, False)
+    """
     before = _host(array1).copy()
     array1[:] = array1 + 1
     shared = same(array1, array2)
@@ -37,7 +46,10 @@ def same_array(array1: Any, array2: Any) -> bool:
 
 
 def checkShapes(a: Any, b: Any) -> None:  # noqa: N802 - MXNet's name
-    """Raise AssertionError unless the shapes are equal."""
+    """Raise AssertionError unless the shapes are equal.
+
+    >>> checkShapes(np.ones((2, 3)), onp.ones((2, 3)))
+    """
     shapes = _host(a).shape, _host(b).shape
     if shapes[0] != shapes[1]:
         raise AssertionError(
@@ -79,7 +91,11 @@ def _violations(a: onp.ndarray, b: onp.ndarray, rtol: float, atol: float, equal_
 def find_max_violation(
     a: Any, b: Any, rtol: float | None = None, atol: float | None = None
 ) -> tuple[tuple[int, ...], float]:
-    """The index of the element that is off by most of its tolerance, and by how many times it."""
+    """The index of the element that is off by most of its tolerance, and by how many times it.
+
+    >>> find_max_violation(onp.array([1.0, 2.0]), onp.array([1.0, 2.5]), rtol=0.1, atol=0)
+    ((1,), 2.0)
+    """
     rtol, atol = get_tols(a, b, rtol, atol)
     off = _violations(_host(a), _host(b), rtol, atol, equal_nan=True)
     where = onp.unravel_index(int(onp.argmax(off)), off.shape) if off.size else ()
@@ -93,7 +109,11 @@ def locationError(  # noqa: N802 - MXNet's name
     names: tuple[str, str],
     maxError: bool = False,
 ) -> str:
-    """Text about the elements of a and b at `index`."""
+    """Text about the elements of a and b at `index`.
+
+    >>> print(locationError(onp.array([1.0, 2.0]), onp.array([1.0, 2.5]), (1,), ("a", "b")))
+    Location of error: (1,), a=2.00000000, b=2.50000000
+    """
     a, b = onp.broadcast_arrays(_host(a), _host(b))
     what = "maximum error" if maxError else "error"
     return f"Location of {what}: {index}, {names[0]}={a[index]:.8f}, {names[1]}={b[index]:.8f}"
@@ -113,6 +133,12 @@ def assert_almost_equal(
 
     Tolerances are the dtypes' where None. The text gives the share of elements that differ, the worst one, and the
     first `mismatches[0]`.
+
+    >>> try:
+    ...     assert_almost_equal(np.array([1.0, 2.0]), np.array([1.0, 2.5]))
+    ... except AssertionError:
+    ...     print("not equal")
+    not equal
     """
     assert_almost_equal_with_err(a, b, rtol, atol, 0, names, equal_nan, mismatches, use_broadcast)
 
@@ -128,7 +154,10 @@ def assert_almost_equal_with_err(
     mismatches: tuple[int, int] = (10, 10),
     use_broadcast: bool = True,
 ) -> None:
-    """As assert_almost_equal, but a share of up to `etol` of the elements may differ."""
+    """As assert_almost_equal, but a share of up to `etol` of the elements may differ.
+
+    >>> assert_almost_equal_with_err(np.array([1.0, 2.0]), np.array([1.0, 2.5]), etol=0.5)
+    """
     rtol, atol = get_tols(a, b, rtol, atol)
     if not use_broadcast:
         checkShapes(a, b)
@@ -160,7 +189,10 @@ def assert_almost_equal_ignore_nan(
     atol: float | None = None,
     names: tuple[str, str] = ("a", "b"),
 ) -> None:
-    """As assert_almost_equal, leaving out elements that are NaN in either array."""
+    """As assert_almost_equal, leaving out elements that are NaN in either array.
+
+    >>> assert_almost_equal_ignore_nan(np.array([1.0, np.nan]), np.array([1.0, 2.0]))
+    """
     a, b = _host(a).copy(), _host(b).copy()
     skip = onp.isnan(a) | onp.isnan(b)
     a[skip] = b[skip] = 0
@@ -168,12 +200,18 @@ def assert_almost_equal_ignore_nan(
 
 
 def assert_allclose(a: Any, b: Any, rtol: float = 1e-07, atol: float = 0, equal_nan: bool = True) -> None:
-    """NumPy's assert_allclose on arrays of either kind."""
+    """NumPy's assert_allclose on arrays of either kind.
+
+    >>> assert_allclose(np.ones(2), onp.ones(2))
+    """
     onp.testing.assert_allclose(_host(a), _host(b), rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
 def compare_ndarray_tuple(t1: Any, t2: Any, rtol: float | None = None, atol: float | None = None) -> None:
-    """assert_almost_equal through nested tuples and lists; None matches None."""
+    """assert_almost_equal through nested tuples and lists; None matches None.
+
+    >>> compare_ndarray_tuple((np.ones(2), None), (np.ones(2), None))
+    """
     if t1 is None and t2 is None:
         return
     if isinstance(t1, (tuple, list)):
@@ -186,7 +224,10 @@ def compare_ndarray_tuple(t1: Any, t2: Any, rtol: float | None = None, atol: flo
 
 
 def assert_exception(f: Callable, exception_type: type[BaseException], *args: Any, **kwargs: Any) -> None:
-    """Raise AssertionError unless `f(*args, **kwargs)` raises `exception_type`."""
+    """Raise AssertionError unless `f(*args, **kwargs)` raises `exception_type`.
+
+    >>> assert_exception(np.ones, ValueError, (-1,))
+    """
     try:
         f(*args, **kwargs)
     except exception_type:

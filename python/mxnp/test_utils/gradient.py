@@ -29,6 +29,8 @@ def check_numeric_gradient(
     gives keyword arguments). The outputs are reduced to one number by fixed random weights. `grad_nodes` names the
     arguments to check (positions, or keys of the dict); all when None. `numeric_eps` is the step, by default a power
     of two that suits the dtype. Raises AssertionError naming the argument. `aux_states` is accepted and not used.
+
+    >>> check_numeric_gradient(np.tanh, [np.array([0.5, -1.0], dtype="float64")])
     """
     from mxnp import autograd, np
 
@@ -103,6 +105,8 @@ def check_gluon_hybridize_consistency(
     """Build a block twice, hybridize one, and compare outputs, input gradients and parameter gradients.
 
     `numpy_func` of the inputs, as NumPy arrays, gives the expected output where it is known.
+
+    >>> check_gluon_hybridize_consistency(lambda: nn.Dense(2), [np.ones((3, 4))])
     """
     from mxnp import autograd
 

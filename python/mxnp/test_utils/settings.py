@@ -15,14 +15,24 @@ _default_device: Any = None
 
 
 def default_device() -> Any:
-    """The device tests use: what set_default_device set, else the current one."""
+    """The device tests use: what set_default_device set, else the current one.
+
+    >>> default_device()
+    cpu(0)
+    """
     from mxnp import device
 
     return _default_device if _default_device is not None else device.current_device()
 
 
 def set_default_device(device: Any) -> None:
-    """Make `device` the one that default_device() gives."""
+    """Make `device` the one that default_device() gives.
+
+    >>> set_default_device(mx.cpu(1))
+    >>> default_device()
+    cpu(1)
+    >>> set_default_device(mx.cpu(0))
+    """
     global _default_device
     _default_device = device
 
@@ -32,19 +42,34 @@ set_default_context = set_default_device
 
 
 def default_dtype() -> type:
-    """The dtype of data without one: float32, or float64 in NumPy's mode."""
+    """The dtype of data without one: float32, or float64 in NumPy's mode.
+
+    >>> default_dtype()
+    <class 'numpy.float32'>
+    """
     from mxnp import npx
 
     return onp.float64 if npx.is_np_default_dtype() else onp.float32
 
 
 def use_np(func: Any) -> Any:
-    """MXNet's decorator that turns NumPy semantics on; mxnp always has them, so `func` is returned as it is."""
+    """MXNet's decorator that turns NumPy semantics on; mxnp always has them, so `func` is returned as it is.
+
+    >>> @use_np
+    ... def twice(x):
+    ...     return 2 * x
+    >>> twice(np.ones(1))
+    array([2.])
+    """
     return func
 
 
 def list_gpus() -> list[int]:
-    """The numbers of the GPUs."""
+    """The numbers of the GPUs.
+
+    >>> len(list_gpus()) == mx.num_gpus()
+    True
+    """
     from mxnp import device
 
     return list(range(device.num_gpus()))
@@ -77,7 +102,17 @@ def environment(*args: Any) -> Iterator[None]:
 
 
 def retry(n: int) -> Callable:
-    """A decorator that calls a function up to `n` times until it raises no AssertionError; the last one counts."""
+    """A decorator that calls a function up to `n` times until it raises no AssertionError; the last one counts.
+
+    >>> tries = []
+    >>> @retry(3)
+    ... def flaky():
+    ...     tries.append(1)
+    ...     assert len(tries) == 2
+    >>> flaky()
+    >>> len(tries)
+    2
+    """
     if n < 1:
         raise ValueError(f"retry: n must be at least 1, but got {n}")
 
