@@ -20,7 +20,8 @@ _registry: dict[str, type[Initializer]] = {}
 class InitDesc(str):
     """A parameter's name that carries `attrs` and the initializer of the whole network.
 
-    attrs['__init__'] is the parameter's own initializer: an Initializer, a name, or what `dumps` returns.
+    `global_init` is the network's. attrs['__init__'] is the parameter's own initializer: an Initializer, a
+    name, or what `dumps` returns.
 
     >>> name = mx.init.InitDesc("weight", {"lr_mult": "2"})
     >>> name, name.attrs

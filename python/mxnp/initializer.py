@@ -164,8 +164,8 @@ class Xavier(Initializer):
     """Keeps the variance of signals through a layer (Glorot and Bengio, 2010).
 
     With scale = sqrt(magnitude / factor): uniform on [-scale, scale), or for `rnd_type='gaussian'` normal
-    with standard deviation scale. factor is the number of inputs ('in') or outputs ('out') of a unit, or
-    their mean ('avg'): with weights (outputs, inputs, *kernel), those two times the kernel's size.
+    with standard deviation scale. factor is, by `factor_type`, the number of inputs ('in') or outputs ('out') of a
+    unit, or their mean ('avg'): with weights (outputs, inputs, *kernel), those two times the kernel's size.
 
     Raises ValueError for arrays of fewer than 2 dimensions.
 
@@ -206,7 +206,7 @@ class Xavier(Initializer):
 class MSRAPrelu(Xavier):
     """Xavier for layers followed by a leaky ReLU of this slope (He et al., 2015).
 
-    Normal, with the magnitude 2 / (1 + slope^2).
+    Normal, with the magnitude 2 / (1 + slope^2); `factor_type` is Xavier's.
 
     >>> w = np.empty((200, 100))
     >>> mx.init.MSRAPrelu(slope=0)("weight", w)
@@ -303,7 +303,7 @@ class LSTMBias(Initializer):
 
 
 class Mixed(Initializer):
-    """Several initializers: the first whose regular expression matches the start of the name is used.
+    """Several `initializers`: the first whose regular expression in `patterns` matches the start of the name is used.
 
     >>> w, b = np.empty(2), np.empty(2)
     >>> start = mx.init.Mixed(["bias", ".*"], [mx.init.Zero(), mx.init.One()])
@@ -331,9 +331,9 @@ class Mixed(Initializer):
 
 
 class Load(Initializer):
-    """Values from saved parameters: a file, or a dict of arrays by name ('arg:' and 'aux:' are dropped).
+    """Values from saved parameters: `param` is a file, or a dict of arrays by name ('arg:' and 'aux:' are dropped).
 
-    Parameters that are not there start by `default_init`.
+    Parameters that are not there start by `default_init`; with `verbose` the log says which way each one started.
 
     >>> w = np.empty(2)
     >>> mx.init.Load({"arg:weight": np.array([1.0, 2.0])})("weight", w)

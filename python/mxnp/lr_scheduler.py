@@ -34,11 +34,6 @@ def _require_count(owner: object, name: str, value: Any, least: int) -> int:
 class LRScheduler:
     """Base of the schedules; a subclass defines `__call__(num_update) -> float`.
 
-    base_lr: the rate after warm-up. It may be assigned later; an optimizer assigns it when it is given a
-        `learning_rate` of its own beside the schedule.
-    warmup_steps: updates over which the rate rises from `warmup_begin_lr` to `base_lr`.
-    warmup_mode: 'linear', or 'constant' to stay at `warmup_begin_lr` for all of the warm-up.
-
     >>> class Halving(LRScheduler):
     ...     def __call__(self, num_update):
     ...         return self.base_lr / 2 ** (num_update // 10)
@@ -53,6 +48,13 @@ class LRScheduler:
         warmup_begin_lr: float = 0,
         warmup_mode: str = "linear",
     ) -> None:
+        """Parameters
+        ----------
+        base_lr : the rate after warm-up. It may be assigned later; an optimizer assigns it when it is given a
+            `learning_rate` of its own beside the schedule.
+        warmup_steps : updates over which the rate rises from `warmup_begin_lr` to `base_lr`.
+        warmup_mode : 'linear', or 'constant' to stay at `warmup_begin_lr` for all of the warm-up.
+        """
         self.base_lr = _require_number(self, "base_lr", base_lr)
         self.warmup_steps = _require_count(self, "warmup_steps", warmup_steps, 0)
         self.warmup_begin_lr = _require_number(self, "warmup_begin_lr", warmup_begin_lr)

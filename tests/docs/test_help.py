@@ -1,6 +1,7 @@
 """What help(), dir() and tab completion show: every public name documented, and nothing that is not MXNet's."""
 
 import inspect
+import re
 
 import pytest
 
@@ -54,6 +55,30 @@ def test_public_names_have_examples(module):
     assert [name for name, value in callables.items() if ">>>" not in (inspect.getdoc(value) or "")] == []
     classes = {name: value for name, value in callables.items() if inspect.isclass(value)}
     assert [name for name, value in classes.items() if value.__repr__ is object.__repr__] == []
+
+
+# Private bases say what the parameters mean: help() shows their text for a constructor that has none.
+CLASSES = [gluon.nn, gluon.loss, gluon.metric, gluon.data, gluon.data.vision, gluon.data.vision.transforms]
+CLASSES += [gluon.data.batchify, mxnp.optimizer, mxnp.initializer, mxnp.lr_scheduler, mxnp.kvstore, gluon]
+# What MXNet's constructors take and nothing follows from; said once, in the base.
+ACCEPTED = {"use_fused_step", "aggregate_num", "use_shared_mem", "prefix", "params"}
+
+
+@pytest.mark.parametrize("module", CLASSES, ids=lambda module: module.__name__)
+def test_help_says_what_every_argument_of_a_class_means(module):
+    silent = {}
+    for name in getattr(module, "__all__", dir(module)):
+        value = getattr(module, name)
+        if not inspect.isclass(value) or is_plain(value):
+            continue
+        text = f"{inspect.getdoc(value)} {inspect.getdoc(value.__init__)}"
+        named = [
+            p.name for p in inspect.signature(value).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD
+        ]
+        missing = [each for each in named if each not in ACCEPTED and not re.search(rf"\b{each}\b", text)]
+        if missing:
+            silent[name] = missing
+    assert silent == {}
 
 
 BATCHES = "BatchSampler(sampler=RandomSampler(length=4), batch_size=2)"

@@ -66,6 +66,11 @@ class Block:
     def __init__(
         self, prefix: str | None = None, params: dict[str, Parameter] | None = None, **unknown: Any
     ) -> None:
+        """1.x's names and sharing; 2's programs need neither.
+
+        prefix : what the names of the block and its parameters start with; by default one with a number, `dense0_`.
+        params : another block's `params`, whose parameters are shared by name.
+        """
         if unknown:
             raise TypeError(
                 f"{type(self).__name__}() got an unexpected keyword argument '{next(iter(unknown))}'"

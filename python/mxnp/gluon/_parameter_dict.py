@@ -20,7 +20,8 @@ class ParameterDict(dict[str, Parameter]):
     """A dict from name to Parameter, with the methods MXNet 1.x gave it.
 
     `block.params` is the live one of a block: `get` and `get_constant` register in it. `collect_params()` gives a
-    new one, for all parameters below a block, keyed by structural name (`0.weight`).
+    new one, for all parameters below a block, keyed by structural name (`0.weight`). `prefix` is 1.x's, `shared` holds
+    parameters that take the place of new ones of the same name.
 
     >>> net = nn.Dense(2, in_units=3)
     >>> net.collect_params(".*weight").setattr("lr_mult", 0.1)

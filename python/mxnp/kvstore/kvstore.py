@@ -21,7 +21,8 @@ Key = int | str
 class KVStore(KVStoreBase):
     """Keeps arrays by key, summing what several devices push.
 
-    Keys are ints or strings; every method takes one key, or a list of keys with a list of values.
+    `name` is the kind that `create` was asked for. Keys are ints or strings; every method takes one key, or a
+    list of keys with a list of values.
 
     >>> from mxnp import kvstore, np
     >>> kv, out = kvstore.create("local"), np.zeros(2)

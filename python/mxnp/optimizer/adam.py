@@ -33,6 +33,14 @@ class _TwoMoments(Optimizer):
         use_fused_step: bool = True,
         **kwargs: Any,
     ) -> None:
+        """Parameters
+        ----------
+        learning_rate : the rate; by default the class's.
+        beta1, beta2 : the kept fractions of m and v, each in [0, 1).
+        epsilon : keeps the division finite.
+        use_fused_step, aggregate_num : accepted for MXNet's sake.
+        The rest are Optimizer's.
+        """
         super().__init__(learning_rate=learning_rate, use_fused_step=use_fused_step, **kwargs)
         for name, beta in (("beta1", beta1), ("beta2", beta2)):
             _require_fraction(self, name, beta)
@@ -157,7 +165,7 @@ class AdamW(_Correctable):
 class AdaBelief(_Correctable):
     """AdaBelief (Zhuang et al., 2020): Adam whose v is the running mean of (g - m)^2 + epsilon.
 
-    Here wd * weight is added to the gradient before clipping.
+    `correct_bias=False` leaves the rate as it is. Here wd * weight is added to the gradient before clipping.
 
     >>> opt, w = mx.optimizer.AdaBelief(learning_rate=0.1), np.array([1.0, -2.0])
     >>> opt.update(0, w, np.array([0.5, 1.0]), opt.create_state(0, w))
@@ -298,7 +306,7 @@ class LANS(_TwoMoments):
     """LAMB with the gradient scaled to norm 1 and a Nesterov-like step (Zheng et al., 2020).
 
     u and w are LAMB's directions with m' and with g in the numerator, each scaled to the weight's norm;
-    weight -= lr * (beta1 * u + (1 - beta1) * w).
+    weight -= lr * (beta1 * u + (1 - beta1) * w). The weight's norm is kept within `lower_bound` and `upper_bound`.
 
     >>> opt, w = mx.optimizer.LANS(learning_rate=0.1), np.array([1.0, -2.0])
     >>> opt.update(0, w, np.array([0.5, 1.0]), opt.create_state(0, w))

@@ -26,19 +26,6 @@ class Optimizer:
     A subclass defines `create_state(index, weight)` and either `_apply` (this package), `step` (lists of
     indices, weights, gradients and states, as MXNet 2) or `update` (one of each, as MXNet 1).
 
-    rescale_grad: every gradient is multiplied by it first; the Trainer sets it to 1 / batch size.
-    clip_gradient: then elements are clipped to [-clip_gradient, clip_gradient]; None for no clipping.
-    wd: then `wd * weight` is added, in every optimizer that does not document another weight decay.
-    learning_rate: default `default_learning_rate` of the class, or the `base_lr` of `lr_scheduler`.
-    lr_scheduler: a callable from the number of updates (1, 2, ...) to the learning rate. A `learning_rate`
-    given
-        beside it is assigned to its `base_lr`.
-    param_idx2name: names by index, for `set_lr_mult` and `set_wd_mult` by name.
-    param_dict: by index, the objects whose `lr_mult` and `wd_mult` scale the rate and the decay.
-    begin_num_update: the count of updates to start from.
-    multi_precision: keep a float32 copy of each float16 or bfloat16 weight, and update that.
-    sym, aggregate_num, use_fused_step: accepted for MXNet's sake.
-
     >>> class Plain(mx.optimizer.Optimizer):
     ...     def step(self, indices, weights, grads, states):
     ...         for index, weight, grad in zip(indices, weights, grads):
@@ -68,6 +55,20 @@ class Optimizer:
         use_fused_step: bool | None = None,
         **kwargs: Any,
     ) -> None:
+        """Parameters
+        ----------
+        rescale_grad : every gradient is multiplied by it first; the Trainer sets it to 1 / batch size.
+        clip_gradient : then elements are clipped to [-clip_gradient, clip_gradient]; None for no clipping.
+        wd : then `wd * weight` is added, in every optimizer that does not document another weight decay.
+        learning_rate : default `default_learning_rate` of the class, or the `base_lr` of `lr_scheduler`.
+        lr_scheduler : a callable from the number of updates (1, 2, ...) to the learning rate. A `learning_rate`
+            given beside it is assigned to its `base_lr`.
+        param_idx2name : names by index, for `set_lr_mult` and `set_wd_mult` by name.
+        param_dict : by index, the objects whose `lr_mult` and `wd_mult` scale the rate and the decay.
+        begin_num_update : the count of updates to start from.
+        multi_precision : keep a float32 copy of each float16 or bfloat16 weight, and update that.
+        sym, aggregate_num, use_fused_step : accepted for MXNet's sake.
+        """
         if kwargs:
             raise MXNetTypeError(
                 f"{type(self).__name__}: unknown argument {', '.join(map(repr, sorted(kwargs)))}"

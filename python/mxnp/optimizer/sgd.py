@@ -197,6 +197,8 @@ class SGLD(Optimizer):
 class DCASGD(_Momentum):
     """SGD for delayed gradients: g is corrected by lamda * g^2 * (weight - weight at the last update).
 
+    `momentum` is SGD's.
+
     Zheng et al. (2017).
 
     >>> opt, w = mx.optimizer.DCASGD(learning_rate=0.1), np.array([1.0, -2.0])
@@ -264,7 +266,7 @@ class LARS(SGD):
 
     Biases, gammas and betas (by the parameter's name) keep the plain rate, and so does a weight or gradient
     of norm 0. |g| is the norm after rescaling, before clipping. Nothing waits for the norms.
-    1.x's `eps` is accepted for `epsilon`.
+    `momentum` is SGD's; `lazy_update`, and 1.x's `eps` for `epsilon`, are accepted.
 
     >>> opt, w = mx.optimizer.LARS(learning_rate=1.0, eta=0.1), np.array([1.0, -2.0])
     >>> opt.update(0, w, np.array([0.5, 1.0]), opt.create_state(0, w))

@@ -22,9 +22,6 @@ TINY = 1e-12
 class Loss(HybridBlock):
     """Base of the losses.
 
-    weight: a number that multiplies the loss, or None.
-    batch_axis: the axis of the samples, which is kept.
-
     A subclass defines `forward(pred, label, sample_weight=None)`, or `hybrid_forward(F, pred, label, ...)`
     as in MXNet 1. `sample_weight` must broadcast to the shape of the loss before the mean, without
     enlarging it: for predictions of shape (N, C) one weight for each sample has shape (N, 1); axes of
@@ -43,6 +40,11 @@ class Loss(HybridBlock):
     """
 
     def __init__(self, weight: Any, batch_axis: int, **kwargs: Any) -> None:
+        """Parameters
+        ----------
+        weight : a number that multiplies the loss, or None.
+        batch_axis : the axis of the samples, which is kept; the mean is taken over the others.
+        """
         super().__init__(**kwargs)
         if weight is not None and not isinstance(weight, Real):
             raise MXNetTypeError(f"{type(self).__name__}: weight must be a number or None, got {weight!r}")

@@ -172,7 +172,9 @@ class SquaredHingeLoss(HingeLoss):
 
 
 class LogisticLoss(Loss):
-    """log(1 + exp(-pred * label)) for labels -1 and 1 ('signed'), or the same for 0 and 1 ('binary').
+    """log(1 + exp(-pred * label)) for labels -1 and 1, or the same for labels 0 and 1.
+
+    label_format : 'signed' for the former, 'binary' for the latter.
 
     Predictions and labels have one shape (N, ...); the loss has shape (N,).
 

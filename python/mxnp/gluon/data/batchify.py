@@ -159,7 +159,7 @@ class Append:
 
 
 class Group:
-    """One batch function for each field of the samples: `Group(Stack(), Pad())` or `Group([Stack(), Pad()])`.
+    """One batch function `fn` for each field of the samples: `Group(Stack(), Pad())` or `Group([Stack(), Pad()])`.
 
     The batch is a tuple with what each function returns.
 

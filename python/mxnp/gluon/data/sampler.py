@@ -98,7 +98,7 @@ class FilterSampler(Sampler):
 
 
 class IntervalSampler(Sampler):
-    """Every `interval`-th index; with `rollover` the skipped ones follow, pass by pass.
+    """Every `interval`-th index below `length`; with `rollover` the skipped ones follow, pass by pass.
 
     >>> list(IntervalSampler(7, 3)), list(IntervalSampler(7, 3, rollover=False))
     ([0, 3, 6, 1, 4, 2, 5], [0, 3, 6])

@@ -32,9 +32,6 @@ _registry: dict[str, type[EvalMetric]] = {}
 class EvalMetric:
     """Base of the metrics: `sum_metric` over `num_inst` samples.
 
-    name: what `get` calls the metric.
-    output_names, label_names: the entries that `update_dict` takes, all by default.
-
     A subclass defines `update(labels, preds)` and adds to `sum_metric` and `num_inst`.
 
     >>> class Largest(gluon.metric.EvalMetric):
@@ -53,6 +50,11 @@ class EvalMetric:
         label_names: Sequence[str] | None = None,
         **kwargs: Any,
     ) -> None:
+        """Parameters
+        ----------
+        name : what `get` calls the metric.
+        output_names, label_names : the entries that `update_dict` takes, all by default.
+        """
         self.name = str(name)
         self.output_names = output_names
         self.label_names = label_names

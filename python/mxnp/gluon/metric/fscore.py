@@ -19,9 +19,6 @@ __all__ = ["F1", "Fbeta"]
 class Fbeta(EvalMetric):
     """(1 + beta^2) * precision * recall / (beta^2 * precision + recall), over all samples so far.
 
-    class_type: 'binary' takes (samples, 2) scores, or probabilities above `threshold`; 'multiclass' scores of
-        (samples, classes); 'multilabel' probabilities and 0-1 labels of (samples, classes).
-    average: 'micro' adds the counts of all classes, 'macro' averages the classes' scores, None gives them all.
     Where nothing is predicted and nothing is there the score is 0.
 
     >>> metric = gluon.metric.Fbeta(beta=2)
@@ -40,6 +37,16 @@ class Fbeta(EvalMetric):
         threshold: float = 0.5,
         average: str | None = "micro",
     ) -> None:
+        """Parameters
+        ----------
+        name : what `get` calls the metric.
+        output_names, label_names : the entries that `update_dict` takes, all by default.
+        class_type : 'binary' takes (samples, 2) scores, or probabilities above `threshold`; 'multiclass' scores of
+            (samples, classes); 'multilabel' probabilities and 0-1 labels of (samples, classes).
+        beta : how many times as much as precision recall counts.
+        threshold : probabilities above it say yes.
+        average : 'micro' adds the counts of all classes, 'macro' averages the classes' scores, None gives them all.
+        """
         owner = type(self).__name__
         if class_type not in ("binary", "multiclass", "multilabel"):
             raise MXNetValueError(

@@ -20,10 +20,6 @@ __all__ = ["CrossEntropy", "Loss", "NegativeLogLikelihood", "Perplexity", "Torch
 class CrossEntropy(EvalMetric):
     """The mean of -log(probability of the label + eps); labels are class numbers.
 
-    ignore_label: samples of this label do not count.
-    axis: the axis of the classes.
-    from_logits: the predictions are logits, of which the softmax is taken.
-
     labels: (samples,); predictions: (samples, classes), or with the classes along `axis`.
 
     >>> metric = gluon.metric.CrossEntropy()
@@ -42,6 +38,15 @@ class CrossEntropy(EvalMetric):
         output_names: Sequence[str] | None = None,
         label_names: Sequence[str] | None = None,
     ) -> None:
+        """Parameters
+        ----------
+        eps : added to probabilities before the logarithm.
+        ignore_label : samples of this label do not count.
+        axis : the axis of the classes.
+        from_logits : the predictions are logits, of which the softmax is taken.
+        name : what `get` calls the metric.
+        output_names, label_names : the entries that `update_dict` takes, all by default.
+        """
         super().__init__(
             name,
             output_names,

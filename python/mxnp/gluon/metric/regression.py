@@ -143,6 +143,8 @@ class MeanPairwiseDistance(_OfNumbers):
 class MeanCosineSimilarity(_OfNumbers):
     """The mean over samples of the cosine of labels and predictions along the last axis.
 
+    eps : norms are at least this.
+
     >>> metric = gluon.metric.MeanCosineSimilarity()
     >>> metric.update(np.array([[1.0, 0.0]]), np.array([[3.0, 4.0]]))
     >>> round(metric.get()[1], 4)

@@ -63,6 +63,8 @@ class LeakyReLU(HybridBlock):
 class PReLU(HybridBlock):
     """LeakyReLU with a learned slope: one, or one per channel (axis 1) with `in_channels` of them.
 
+    alpha_initializer : of the slopes; by default they start as 0.25 (He et al. 2015).
+
     >>> layer = nn.PReLU()
     >>> layer.initialize()
     >>> layer(np.array([-1, 2])).tolist()

@@ -25,16 +25,6 @@ class BatchNorm(HybridBlock):
     The variance is the biased one; running statistics keep the fraction `momentum` of themselves at each training
     forward.
 
-    Parameters
-    ----------
-    axis : the channel axis.
-    momentum : kept fraction of the running statistics.
-    epsilon : added to the variance.
-    center, scale : whether beta and gamma are learned; else they stay 0 and 1.
-    use_global_stats : normalise by the running statistics in training too.
-    beta_initializer, gamma_initializer, running_mean_initializer, running_variance_initializer : as named.
-    in_channels : number of channels; 0 finds it in the first forward.
-
     >>> layer = nn.BatchNorm()
     >>> layer.initialize()
     >>> layer(np.ones((2, 3, 4))).shape
@@ -56,6 +46,16 @@ class BatchNorm(HybridBlock):
         in_channels: int = 0,
         **kwargs: Any,
     ) -> None:
+        """Parameters
+        ----------
+        axis : the channel axis.
+        momentum : kept fraction of the running statistics.
+        epsilon : added to the variance.
+        center, scale : whether beta and gamma are learned; else they stay 0 and 1.
+        use_global_stats : normalise by the running statistics in training too.
+        beta_initializer, gamma_initializer, running_mean_initializer, running_variance_initializer : as named.
+        in_channels : number of channels; 0 finds it in the first forward.
+        """
         super().__init__(**kwargs)
         self._axis = axis
         self._options: dict[str, Any] = {
@@ -115,7 +115,6 @@ class SyncBatchNorm(BatchNorm):
     """BatchNorm whose statistics are those of the batch on all devices; here: of one device.
 
     num_devices : how many devices share a batch. More than one raises MXNetNotImplementedError.
-    The rest is BatchNorm's.
 
     >>> layer = nn.SyncBatchNorm()
     >>> layer.initialize()

@@ -13,11 +13,7 @@ Size = int | tuple[int, ...]
 
 
 class _Pool(HybridBlock):
-    """Reduces windows of `pool_size`, `strides` apart (as far as their size when None), after `padding`.
-
-    `ceil_mode` keeps the last, partial window. Average pools leave the padding out of the mean when
-    `count_include_pad` is False.
-    """
+    """Reduces windows of the spatial axes."""
 
     _pool_type: ClassVar[str]
     _layouts: ClassVar[tuple[str, ...]]
@@ -33,6 +29,15 @@ class _Pool(HybridBlock):
         count_include_pad: bool = True,
         **kwargs: Any,
     ) -> None:
+        """Parameters
+        ----------
+        pool_size : size of a window, a number or one per spatial axis; so are strides and padding.
+        strides : distance of windows; None for the size of a window.
+        padding : what is put around the input: -inf for maxima, zeros for means.
+        layout : order of the axes of input and output.
+        ceil_mode : whether a last window that the input only partly fills counts.
+        count_include_pad : for means, whether the padding counts as elements.
+        """
         super().__init__(**kwargs)
         self._layout = check_layout(layout, self._layouts, self)
         ndim = len(self._layout) - 2
@@ -215,6 +220,7 @@ class _GlobalPool(_Pool):
     _global = True
 
     def __init__(self, layout: str | None = None, **kwargs: Any) -> None:
+        """`layout`: order of the axes of input and output."""
         super().__init__(1, None, 0, layout, True, **kwargs)
 
 

@@ -96,7 +96,8 @@ class MNIST(_Idx):
 class FashionMNIST(_Idx):
     """Zalando's clothes, in MNIST's format and sizes.
 
-    As MNIST; without `root`, `datasets/fashion-mnist` and then Debian's package dataset-fashion-mnist are used.
+    `root`, `train` and `transform` are MNIST's; without `root`, `datasets/fashion-mnist` and then Debian's
+    package dataset-fashion-mnist are used.
 
     >>> try:
     ...     FashionMNIST(root="nowhere", train=False)
@@ -114,7 +115,7 @@ class ImageFolderDataset(SizedDataset):
 
     `synsets` lists the class names in the order of their numbers, `items` the (path, number) pairs. `flag` 0 gives
     grey images of shape (height, width, 1). `decoder(bytes, flag)` makes an array of a file's bytes; without it
-    Pillow is used.
+    Pillow is used. `transform(image, label)` is applied to each sample.
 
     >>> import tempfile
     >>> home = tempfile.TemporaryDirectory()
