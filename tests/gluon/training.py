@@ -1,4 +1,4 @@
-"""A one-layer network, its trainer and its backward pass: what the Trainer's tests share."""
+"""What several of Gluon's tests share: a one-layer network, its trainer and backward pass, the shapes of a block."""
 
 import mxnp as mx
 from mxnp import autograd, gluon, np
@@ -26,3 +26,8 @@ def backward_on(net, devices=DEVICES, values=(1.0, 2.0)):
     with autograd.record():
         losses = [net(np.full((2, 3), v, device=d)).sum() for d, v in zip(devices, values, strict=True)]
     autograd.backward(losses)
+
+
+def shapes(layer):
+    """The shapes of all parameters."""
+    return {name: p.shape for name, p in layer.collect_params().items()}
