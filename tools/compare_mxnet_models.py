@@ -307,6 +307,87 @@ def operator_error(path: Path, case: Any) -> float:
     return max(errors)
 
 
+def export_models(folder: Path) -> None:
+    """Networks of mxnp's own, exported, with inputs and outputs for two batch sizes."""
+    import mxnp as mx
+    from mxnp.gluon import nn
+
+    class Residual(nn.HybridBlock):
+        """Two convolutions with batch normalisation around an addition."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Conv2D(6, 3, padding=1)
+            self.body = nn.HybridSequential()
+            self.body.add(nn.BatchNorm(), nn.Activation("relu"), nn.Conv2D(6, 3, padding=1), nn.BatchNorm())
+            self.head = nn.HybridSequential()
+            self.head.add(nn.GlobalAvgPool2D(), nn.Flatten(), nn.Dropout(0.2), nn.Dense(5))
+
+        def forward(self, x: Any) -> Any:
+            """The classes' scores, and features by plain functions."""
+            x = self.first(x)
+            x = mx.npx.relu(self.body(x) + x)
+            scores = self.head(x)
+            features = x.reshape(x.shape[0], -1)[:, 1:7:2]
+            return scores, mx.np.concatenate(
+                [mx.np.tanh(features) * 2 - 1, scores.max(1, keepdims=True)], axis=1
+            )
+
+    builders = {k: v for k, v in model_builders(mx).items() if k in ("mlp", "lenet")}
+    builders["residual"] = lambda: (Residual(), (2, 3, 12, 12))
+    rng = onp.random.RandomState(0)
+    for name, builder in builders.items():
+        net, shape = builder()
+        net.initialize(mx.init.Xavier())
+        for _ in range(5):
+            with mx.autograd.record():
+                net(mx.np.array(rng.randn(*shape), dtype="float32"))
+        net.hybridize()
+        net(mx.np.zeros(shape))
+        net.export(folder / name)
+        results: dict[str, Any] = {}
+        for size in (shape[0], shape[0] + 3):
+            x = rng.randn(size, *shape[1:]).astype("float32")
+            found = net(mx.np.array(x))
+            outputs = found if isinstance(found, tuple) else (found,)
+            results[f"x{size}"] = x
+            results.update({f"y{size}_{i}": y.asnumpy() for i, y in enumerate(outputs)})
+        onp.savez(folder / f"{name}.own.npz", **results)
+
+
+def read_exports(folder: Path) -> None:
+    """Under a wheel's Python: what the wheel computes from mxnp's exports."""
+    mx = importlib.import_module("mxnet")
+    mx.npx.set_np()
+    for path in sorted(folder.glob("*.own.npz")):
+        name = path.name[: -len(".own.npz")]
+        net = mx.gluon.SymbolBlock.imports(
+            str(folder / f"{name}-symbol.json"), ["data"], str(folder / f"{name}-0000.params")
+        )
+        stored, results = onp.load(path), {}
+        for key in [key for key in stored.files if key.startswith("x")]:
+            found = net(mx.np.array(stored[key]))
+            outputs = found if isinstance(found, (list, tuple)) else [found]
+            results.update({f"y{key[1:]}_{i}": y.asnumpy() for i, y in enumerate(outputs)})
+        onp.savez(folder / f"{name}.read.npz", **results)
+
+
+def report_exports(python: str) -> int:
+    """Let the 2.0.0b1 wheel read mxnp's exports; gives how many outputs are out of tolerance."""
+    bad = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        export_models(folder)
+        subprocess.run([python, __file__, "--read", name], check=True)
+        for path in sorted(folder.glob("*.read.npz")):
+            stored, found = onp.load(str(path).replace(".read.", ".own.")), onp.load(path)
+            for key in found.files:
+                error = relative(found[key], stored[key])
+                bad += not error <= TOLERANCE
+                print(f"read by 2.0.0b1  {error:9.2e}  {path.name[: -len('.read.npz')]} {key}")
+    return bad
+
+
 def report(label: str, folder: Path) -> int:
     """Print the comparison; gives how many are out of tolerance."""
     rows = compare(folder)
@@ -331,7 +412,11 @@ def main() -> int:
     parser.add_argument("--make", type=Path, help="write the files here, under a wheel's Python")
     parser.add_argument("--mxnet1", help="the Python that has MXNet 1.9.1")
     parser.add_argument("--mxnet2", help="the Python that has MXNet 2.0.0b1")
+    parser.add_argument("--read", type=Path, help="read mxnp's exports here, under a wheel's Python")
     options = parser.parse_args()
+    if options.read:
+        read_exports(options.read)
+        return 0
     if options.make:
         options.make.mkdir(parents=True, exist_ok=True)
         make(options.make)
@@ -342,6 +427,7 @@ def main() -> int:
             with tempfile.TemporaryDirectory() as folder:
                 run_wheel(python, Path(folder))
                 bad += report(label, Path(folder))
+    bad += report_exports(options.mxnet2) if options.mxnet2 else 0
     return 1 if bad else 0
 
 

@@ -141,7 +141,7 @@ def test_label_of_an_output_layer_may_be_left_out(tmp_path):
     head = model.add("SoftmaxOutput", "softmax", [y, model.var("softmax_label")])
     net = gluon.SymbolBlock.imports(*_around(model.write(tmp_path, head)))
     assert net(np.ones((2, 3))).tolist() == [[0.5, 0.5], [0.5, 0.5]]
-    both = gluon.SymbolBlock(net._graph(), [mx.sym.var("data"), mx.sym.var("softmax_label")])
+    both = gluon.SymbolBlock(net._symbol, [mx.sym.var("data"), mx.sym.var("softmax_label")])
     both.load_parameters(tmp_path / "net-0000.params")
     with autograd.record():
         out = both(np.ones((1, 3)), np.array([1]))

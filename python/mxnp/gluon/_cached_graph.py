@@ -11,6 +11,8 @@ from typing import Any
 
 from mxnp import _core
 
+from ._export import template
+
 
 def traced(
     block: Any,
@@ -19,6 +21,8 @@ def traced(
     kwargs: dict[str, Any],
 ) -> Any:
     """Call `forward(args, kwargs)` and keep its graph in `block._compiled`, or why there is none."""
+    # What `export` traces again, when it is asked to.
+    block.__dict__["_called_with"] = template((args, kwargs))
     tracing, args, kwargs = block._compiled.begin(args, kwargs)
     try:
         result = forward(args, kwargs)

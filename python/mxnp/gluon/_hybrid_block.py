@@ -7,6 +7,7 @@ from typing import Any
 
 from mxnp import _core
 from mxnp._core import is_tracing as _is_tracing
+from mxnp._symbol_types import SYMBOLS
 from mxnp.error import MXNetError, MXNetNotImplementedError, MXNetValueError
 
 from ._block import Block
@@ -127,6 +128,10 @@ class HybridBlock(Block):
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._op_hook is not None and not _is_tracing():
             return observed(self, args, kwargs)
+        if args and type(args[0]) in SYMBOLS:
+            from . import _export
+
+            return _export.composed(self, args, kwargs)
         if self._active and not _is_tracing():
             found = self._compiled.run(args, kwargs)
             if found is NotImplemented:
@@ -166,8 +171,25 @@ class HybridBlock(Block):
     # What needs graphs ----------------------------------------------------------------------------------------
 
     def export(self, path: Any, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
-        """Write the network and its parameters for `SymbolBlock.imports`. Has not arrived: raises."""
-        raise self._not_arrived("export", "save_parameters and the Python class bring the network back")
+        """Write the network and its parameters for `SymbolBlock.imports`, here and in MXNet 2; gives the file names.
+
+        The files are `path-symbol.json` and `path-0000.params` (`epoch` is the number). The network must have been
+        hybridized and called; its graph in prediction mode is written, for any batch size where the network allows
+        it. Raises MXNetError for an operation that MXNet's files have no operator for.
+
+        >>> import tempfile, os
+        >>> net = nn.Dense(2, in_units=3)
+        >>> net.initialize()
+        >>> net.hybridize()
+        >>> x = np.ones((1, 3))
+        >>> y = net(x)
+        >>> files = net.export(os.path.join(tempfile.mkdtemp(), "net"))
+        >>> (gluon.SymbolBlock.imports(files[0], "data", files[1])(x) == y).all()
+        array(True)
+        """
+        from . import _export
+
+        return _export.export(self, path, epoch, remove_amp_cast)
 
     def optimize_for(self, x: Any, *args: Any, **options: Any) -> None:
         """Compile for one of MXNet's accelerators. Has not arrived: raises."""

@@ -12,7 +12,7 @@ from mxnp.symbol import _infer, _values
 from mxnp.symbol._node import Node, ordered, state_variables
 from mxnp.symbol._run import Plan
 
-from . import _checkpoint
+from . import _checkpoint, _export
 from ._devices import DeviceLike
 from ._hybrid_block import HybridBlock
 from ._parameter import Parameter
@@ -154,9 +154,15 @@ class SymbolBlock(HybridBlock):
         outputs = self._plan.run(values)
         return outputs[0] if len(outputs) == 1 else outputs
 
-    def _graph(self) -> Any:
-        """The symbol that `export` writes."""
-        return self._symbol
+    def export(
+        self, path: str | os.PathLike[str], epoch: int = 0, remove_amp_cast: bool = True
+    ) -> tuple[str, str]:
+        """Write the graph as it is, and the parameters; see HybridBlock.export."""
+        states = set(self._symbol.list_auxiliary_states())
+        arrays = {name: p._reduce() for name, p in self._reg_params.items()}
+        arguments = {name: array for name, array in arrays.items() if name not in states}
+        rest = {name: array for name, array in arrays.items() if name in states}
+        return _export.write(self._symbol, arguments, rest, path, epoch, remove_amp_cast)
 
 
 def _labels(nodes: list[Node]) -> set[str]:

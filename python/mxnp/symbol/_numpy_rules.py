@@ -67,8 +67,3 @@ NUMPY = {
     "vstack": "_npi_vstack | *tup |",
     "zeros": "_npi_zeros | | shape dtype",
 }
-
-# Functions of `npx` whose operator has no alias `_npx_NAME` here.
-EXTENSION = {
-    "synced_batch_norm": "_contrib_SyncBatchNorm",
-}

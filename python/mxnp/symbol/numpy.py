@@ -8,6 +8,7 @@ from functools import cache
 from numbers import Number
 from typing import Any
 
+from mxnp._symbol_types import SYMBOLS
 from mxnp.error import MXNetTypeError
 
 from . import _numpy_random as random
@@ -153,6 +154,9 @@ class _Symbol(Symbol):
         if isinstance(index, str) or len(self) > 1:
             return super().__getitem__(index)
         return _sliced(self, index if isinstance(index, tuple) else (index,))
+
+
+SYMBOLS.add(_Symbol)
 
 
 def _sliced(symbol: _Symbol, index: tuple[Any, ...]) -> Any:

@@ -7,7 +7,6 @@ from typing import Any
 
 from . import _spec
 from ._compose import call
-from ._numpy_rules import EXTENSION
 from ._operators import apply
 
 
@@ -33,7 +32,7 @@ def softrelu(data: Any, name: str | None = None) -> Any:
 @cache
 def function(name: str) -> Any:
     """The operator of `npx.name` as a function of symbols. AttributeError where there is none."""
-    spec = _spec.find(EXTENSION.get(name) or f"_npx_{name}")
+    spec = _spec.find(f"_npx_{name}")
     if spec is None or name.startswith("_"):
         raise AttributeError(f"module 'mxnp.symbol.numpy_extension' has no function {name!r}")
     found = spec

@@ -9,6 +9,7 @@ from typing import Any, Self
 from mxnp import attribute
 from mxnp._files.atomic import atomic_write
 from mxnp._files.symbol_json import read_graph, read_graph_file
+from mxnp._symbol_types import SYMBOLS
 from mxnp.error import MXNetError, MXNetIndexError, MXNetNotImplementedError, MXNetTypeError, MXNetValueError
 
 from . import _binding, _inference, _json, _values
@@ -289,6 +290,9 @@ class Symbol(Operators):
     def as_nd_ndarray(self) -> Symbol:
         """The same with 1.x's operators and methods."""
         return Symbol(self._entries)
+
+
+SYMBOLS.add(Symbol)
 
 
 def _unpickled(cls: type[Symbol], text: str) -> Symbol:
