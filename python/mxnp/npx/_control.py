@@ -90,7 +90,8 @@ def while_loop(
     """
     if max_iterations is None or max_iterations < 0:
         raise MXNetValueError("while_loop: max_iterations should be specified, at least 0")
-    variables, outputs = loop_vars, []
+    variables: Any = loop_vars
+    outputs: list[Any] = []
     while len(outputs) < max_iterations and _holds(cond(*_arguments(variables))):
         output, new = func(*_arguments(variables))
         outputs.append(output)
