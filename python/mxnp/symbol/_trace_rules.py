@@ -4,8 +4,6 @@ A plain rule is `operator | attributes`: the core's attributes by name, `ours:th
 `=name:value` for one that is added. Operations that need more than that are functions in `_trace.py`.
 """
 
-# sorted table: ^    "(\w+)":
-
 from __future__ import annotations
 
 PLAIN = {
