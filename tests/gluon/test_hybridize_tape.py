@@ -156,6 +156,26 @@ def test_a_head_without_gradient():
         assert x.grad.tolist() == [3, 3]
 
 
+def test_head_gradients_of_several_kinds():
+    """A rule is compiled for the heads it has been given: absent ones, strides, broadcast views."""
+    net = block(lambda x: (np.tanh(x) * 2, x.T @ x, x.sum()))
+    draw = [x_of(3, 4, seed=i) for i in range(3)]
+    heads = [draw[0], draw[1][::-1], np.broadcast_to(draw[2][:1], (3, 4)), None, x_of(4, 3, seed=7).T]
+    for _ in range(3):
+        for use in ([0], [1], [2], [0, 1], [1, 2], [0, 1, 2]):
+            for head in heads:
+                found = []
+                for run in (net, net.fn):
+                    x = x_of(3, 4, seed=5)
+                    x.attach_grad()
+                    with autograd.record():
+                        outs = run(x)
+                    grads = [head if i == 0 else None for i in use]
+                    autograd.backward([outs[i] for i in use], grads)
+                    found.append(x.grad)
+                same_bits(*found)
+
+
 def test_writes_while_recording():
     def fn(x):
         out = np.zeros((2, 3))

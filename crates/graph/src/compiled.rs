@@ -2,6 +2,7 @@
 //! running it and without `infer`. Knows how a graph is replayed; `trace` makes graphs, `clean` shortens them.
 
 use crate::array::Array;
+use crate::backward::Rule;
 use crate::call::{Call, In, Out};
 use crate::device::Device;
 use crate::error::Result;
@@ -85,6 +86,8 @@ pub(crate) struct NodeStep {
     pub known: Arc<Inference>,
     pub saved_ins: SmallVec<[Option<Kept>; 3]>,
     pub saved_outs: SmallVec<[Option<Kept>; 2]>,
+    /// The gradient rule, compiled by the backwards of the replays.
+    pub rule: Arc<Rule>,
 }
 
 /// A view, which a replay does not need and a listing does.
@@ -457,6 +460,7 @@ impl<'a> Run<'a> {
             ins: step.saved_ins.iter().map(saved).collect(),
             outs: step.saved_outs.iter().map(saved).collect(),
             rule: None,
+            compiled: Some(step.rule.clone()),
             parents,
         };
         let node = Node::new(step.kind.clone(), step.known.clone(), saved);

@@ -284,8 +284,8 @@ pub(crate) fn record(call: &Call, ins: &[Input]) -> Node {
     let saved = SavedValues {
         ins: call.ins.iter().enumerate().map(saved_in).collect(),
         outs: call.outs.iter().take(call.known.outs.len()).enumerate().map(saved_out).collect(),
-        rule: None,
         parents,
+        ..SavedValues::default()
     };
     Node::new(kind, call.known.clone(), saved)
 }

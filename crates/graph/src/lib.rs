@@ -5,6 +5,7 @@
 
 pub mod array;
 mod assign;
+mod backward;
 mod call;
 mod clean;
 mod compiled;

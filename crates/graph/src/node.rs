@@ -2,6 +2,7 @@
 //! Calls own their inputs' nodes, outputs own their call: dropping the outputs frees the tape, iteratively.
 
 use crate::array::Array;
+use crate::backward::Rule;
 use crate::error::Result;
 use crate::inferred::{Form, Inference};
 use crate::place::Place;
@@ -95,6 +96,8 @@ pub(crate) struct SavedValues {
     pub outs: SmallVec<[Option<Saved>; 2]>,
     /// Of a [`Kind::Custom`].
     pub rule: Option<Arc<dyn Custom>>,
+    /// Of a node that a compiled graph made: its op's rule, compiled too.
+    pub compiled: Option<Arc<Rule>>,
 }
 
 pub(crate) struct Node {

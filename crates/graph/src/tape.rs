@@ -236,7 +236,8 @@ impl Drop for OnDevice {
     }
 }
 
-type Grads = SmallVec<[Option<Array>; 2]>;
+/// Gradients of a node's outputs, or of its inputs.
+pub(crate) type Grads = SmallVec<[Option<Array>; 2]>;
 
 /// A walk down the tape: nodes to visit, the deepest first, and the gradients gathered for their outputs.
 #[derive(Default)]
@@ -359,7 +360,10 @@ impl Walk {
                     heads.iter().map(|g| g.as_ref().map(copy).transpose()).collect::<Result<Vec<_>>>()?;
                 rule.backward(own)?.into()
             }
-            None => apply(node, &saved, heads)?,
+            None => match &saved.compiled {
+                Some(rule) if !modes::is_recording() => rule.apply(node, &saved, heads)?,
+                _ => apply(node, &saved, heads)?,
+            },
         };
         let mut grads = grads.into_iter();
         for parent in &saved.parents {
@@ -401,7 +405,7 @@ fn deliver(node: &Node, heads: &Grads) -> Result<()> {
 }
 
 /// The gradients of a call's inputs.
-fn apply(node: &Arc<Node>, saved: &SavedValues, heads: Grads) -> Result<Grads> {
+pub(crate) fn apply(node: &Arc<Node>, saved: &SavedValues, heads: Grads) -> Result<Grads> {
     let Kind::Call { op, attrs } = &node.kind else { return Ok(Grads::new()) };
     let Grad::Vjp(rule) = op.grad else {
         let why = if let Grad::None(why) = op.grad { why } else { "its result has no gradient" };

@@ -123,6 +123,16 @@ pub fn begin(arguments: &[&Array]) -> Result<Vec<Array>> {
             return Err(error);
         }
     };
+    start(&given, copied);
+    Ok(given)
+}
+
+/// Starts a trace of a function that can reach no other array than `arguments`.
+pub(crate) fn begin_exact(arguments: &[Array]) {
+    start(arguments, Vec::new());
+}
+
+fn start(given: &[Array], copied: Vec<Copied>) {
     let mut trace = Trace {
         known: Vec::new(),
         by_value: AddressMap::default(),
@@ -140,7 +150,6 @@ pub fn begin(arguments: &[&Array]) -> Result<Vec<Array>> {
     }
     TRACES.with_borrow_mut(|traces| traces.push(trace));
     ON.set(true);
-    Ok(given)
 }
 
 /// The array itself where only the arguments have its memory; else the same part of a copy of what they cover.
@@ -469,6 +478,7 @@ impl Trace {
             parents,
             known: node.known.clone(),
             saved_ins: saved.ins.iter().map(|kept| self.kept(kept)).collect(),
+            rule: Arc::default(),
             saved_outs: saved.outs.iter().map(|kept| self.kept(kept)).collect(),
         };
         self.nodes.insert(Arc::as_ptr(node) as usize, number);

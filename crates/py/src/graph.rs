@@ -394,6 +394,9 @@ impl Compiled {
     }
 }
 
+/// Nodes as dicts, and the heads.
+type Nodes<'py> = (Bound<'py, PyList>, Vec<(usize, usize)>);
+
 /// A compiled graph, to look at.
 #[pyclass(name = "Graph", module = "mxnp._core", frozen)]
 pub struct PyGraph {
@@ -418,7 +421,7 @@ impl PyGraph {
     }
 
     /// The graph as plain data: `(nodes, heads)`. See the stub for its form.
-    fn nodes<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyList>, Vec<(usize, usize)>)> {
+    fn nodes<'py>(&self, py: Python<'py>) -> PyResult<Nodes<'py>> {
         let (nodes, heads) = listing::list(&self.graph)
             .map_err(|why| value_error(py, format!("the graph has no form as a list of calls: {why}")))?;
         let made = PyList::empty(py);
