@@ -69,7 +69,7 @@ pub(crate) struct Out<V = Arc<Value>> {
     pub fresh: bool,
 }
 
-/// A list of calls. A call is large and the list is rewritten by every step of the optimiser, so it holds boxes.
+/// A list of calls that the optimiser works on. A call is large and every step rewrites the list, so it holds boxes.
 pub(crate) type Calls = Vec<Box<Call>>;
 
 /// One call. In a plan its values are numbers.
@@ -132,5 +132,17 @@ impl<V> Call<V> {
             draw: self.draw,
             number: self.number,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Calls are moved into the segment and places are cloned on every append.
+    #[test]
+    fn calls_and_places_stay_small() {
+        let sizes = [size_of::<Place>(), size_of::<In>(), size_of::<Call>(), size_of::<Value>()];
+        assert!(sizes.iter().zip([32, 48, 224, 136]).all(|(size, most)| *size <= most), "{sizes:?}");
     }
 }

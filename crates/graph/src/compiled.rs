@@ -416,7 +416,7 @@ impl<'a> Run<'a> {
             ins.push(input(arg));
         }
         let (attrs, known) = (step.attrs.clone(), step.known.clone());
-        let call = Box::new(Call { op: step.op, attrs, ins, known, outs, draw, number: 0 });
+        let call = Call { op: step.op, attrs, ins, known, outs, draw, number: 0 };
         // Given up before the append, which may flush: what nobody needs any more is then not kept.
         for &slot in releases {
             self.values[slot as usize] = None;

@@ -52,8 +52,9 @@ fn run_pass(bound: &BoundPass, ctx: &Context) -> std::result::Result<(), TaskErr
     }
     let slots: SmallVec<[Slot; 8]> =
         unit.slots.iter().zip(&bases).map(|(place, &base)| Slot { base, layout: &place.layout }).collect();
-    // SAFETY: every slot has memory for its layout; the optimiser kept the aliasing rules of a pass.
-    unsafe { pass::run(&unit.pass, &slots, &bound.scalars, ctx.parallel()) };
+    // SAFETY: every slot has memory for its layout; the optimiser kept the aliasing rules of a pass. The unit's
+    // layouts are always the same.
+    unsafe { pass::run_again(&unit.pass, &unit.program, &slots, &bound.scalars, ctx.parallel()) };
     values[unit.reads..].iter().for_each(|value| value.set_computed());
     Ok(())
 }

@@ -6,7 +6,7 @@
 
 #![cfg_attr(not(unix), allow(dead_code, reason = "only Unix forks"))]
 
-use crate::{random, registry, release};
+use crate::{place, random, registry, release};
 use mxnp_core::storage;
 use std::cell::RefCell;
 use std::sync::Once;
@@ -21,8 +21,9 @@ thread_local! {
 
 extern "C" fn take() {
     let _ = HELD.try_with(|held| {
-        let locks: [Box<dyn Held>; 4] = [
+        let locks: [Box<dyn Held>; 5] = [
             Box::new(registry::lock()),
+            Box::new(place::lock()),
             Box::new(random::lock()),
             Box::new(release::lock()),
             Box::new(storage::lock()),

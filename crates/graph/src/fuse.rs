@@ -14,6 +14,7 @@ use mxnp_core::op::Run;
 use mxnp_core::shape::{AxisList, Shape};
 use mxnp_core::{DType, Layout};
 use smallvec::{SmallVec, smallvec};
+use std::sync::OnceLock;
 
 /// A pass keeps its tiles in L1 and its program short.
 const MAX_REGS: usize = 48;
@@ -243,7 +244,15 @@ impl Fuser {
         });
         let Fuser { shape, regs, loads, steps, slots, scalars, names, .. } = self;
         let pass = Pass { shape, regs, loads, steps, stores, reduce };
-        PassUnit { name: names[names.len() - 1], pass, slots, scalars, reads, donations }
+        PassUnit {
+            name: names[names.len() - 1],
+            pass,
+            slots,
+            scalars,
+            reads,
+            donations,
+            program: OnceLock::new(),
+        }
     }
 
     /// The slot of an input of the pass that nobody reads any more and whose buffer the result `at` can take.

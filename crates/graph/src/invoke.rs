@@ -150,6 +150,7 @@ pub(crate) fn meta_of(input: &Input) -> Meta {
     }
 }
 
+#[inline(always)] // every word of a call is written once, where it stays
 fn in_of(input: &Input) -> In {
     match input {
         Input::Array(array) => In::Place(array.at.clone()),
@@ -177,6 +178,7 @@ fn device_of(op: &'static Op, ins: &[Input]) -> Result<Device> {
 }
 
 /// A result with a value of its own; one that no memory can hold is refused at once.
+#[inline(always)] // as `in_of`
 pub(crate) fn fresh_out(op: &'static str, form: &Form, device: Device, segment: SegmentId) -> Result<Out> {
     let bytes = form.bytes();
     if bytes > 1 << 30 && !outline::is_on() && bytes as u64 > mxnp_engine::memory_limit() {
@@ -188,13 +190,14 @@ pub(crate) fn fresh_out(op: &'static str, form: &Form, device: Device, segment: 
 }
 
 /// Puts a call together; the inputs that the op updates become outputs as well.
+#[inline(always)] // as `in_of`
 pub(crate) fn new_call(
     op: &'static Op,
     attrs: Attrs,
     ins: &[Input],
     known: Arc<Inference>,
     mut outs: SmallVec<[Out; 1]>,
-) -> Result<Box<Call>> {
+) -> Result<Call> {
     for &i in op.writes {
         match &ins[i] {
             Input::Array(array) if array.is_writable() => {
@@ -209,12 +212,13 @@ pub(crate) fn new_call(
     for input in ins {
         inputs.push(in_of(input));
     }
-    Ok(Box::new(Call { op, attrs, ins: inputs, known, outs, draw, number: 0 }))
+    Ok(Call { op, attrs, ins: inputs, known, outs, draw, number: 0 })
 }
 
 /// Hands a call to the segment; one on memory that foreign code sees is finished before this returns, and in
 /// the naive engine its error is raised here.
-pub(crate) fn append(own: &segment::Segment, call: Box<Call>) -> Result<()> {
+#[inline(always)] // as `in_of`
+pub(crate) fn append(own: &segment::Segment, call: Call) -> Result<()> {
     if outline::is_on() {
         outline::leave_out(&call, own.id);
         return Ok(());

@@ -1,19 +1,25 @@
 //! Where an array lies: a value, a layout and a dtype. Layouts are shared, and those of new arrays remembered, so
 //! that a place is three words to copy and two layouts that are the same one compare at once.
 
+use crate::sync::Mutex;
 use crate::value::Value;
 use mxnp_core::op::Meta;
 use mxnp_core::shape::Shape;
 use mxnp_core::{DType, Layout};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
 /// A layout that many arrays share.
 #[derive(Clone)]
-pub(crate) struct LayoutRef(Arc<Shared>);
+pub(crate) enum LayoutRef {
+    /// Of a common shape; lives as long as the process, so that no thread counts its uses.
+    Common(&'static Shared),
+    Counted(Arc<Shared>),
+}
 
-struct Shared {
+pub(crate) struct Shared {
     layout: Layout,
     hash: u64,
     size: usize,
@@ -22,11 +28,14 @@ struct Shared {
 
 impl LayoutRef {
     pub fn new(layout: Layout) -> LayoutRef {
-        let hash = hash_of(layout.shape.iter().copied(), layout.strides.iter().map(|&s| s as usize))
-            .rotate_left(5)
-            .wrapping_add(layout.offset as u64);
-        let (size, contiguous) = (layout.size(), layout.is_contiguous());
-        LayoutRef(Arc::new(Shared { layout, hash, size, contiguous }))
+        LayoutRef::Counted(Arc::new(Shared::new(layout)))
+    }
+
+    fn shared(&self) -> &Shared {
+        match self {
+            LayoutRef::Common(shared) => shared,
+            LayoutRef::Counted(shared) => shared,
+        }
     }
 
     /// The C-contiguous layout of `shape` from offset 0.
@@ -36,39 +45,40 @@ impl LayoutRef {
             let entry = &mut table.borrow_mut()[at];
             match entry {
                 Some(known) if known.shape.as_slice() == shape => known.clone(),
-                _ => entry.insert(LayoutRef::new(Layout::contiguous(shape))).clone(),
+                _ => entry.insert(common(shape)).clone(),
             }
         });
         // While a thread is torn down nothing is remembered.
-        remembered.unwrap_or_else(|_| LayoutRef::new(Layout::contiguous(shape)))
+        remembered.unwrap_or_else(|_| common(shape))
     }
 
     /// The same for equal layouts.
     pub fn hash(&self) -> u64 {
-        self.0.hash
+        self.shared().hash
     }
 
     /// The number of elements.
     pub fn size(&self) -> usize {
-        self.0.size
+        self.shared().size
     }
 
     /// As [`Layout::is_contiguous`], found once.
     pub fn is_contiguous(&self) -> bool {
-        self.0.contiguous
+        self.shared().contiguous
     }
 }
 
 impl Deref for LayoutRef {
     type Target = Layout;
     fn deref(&self) -> &Layout {
-        &self.0.layout
+        &self.shared().layout
     }
 }
 
 impl PartialEq for LayoutRef {
     fn eq(&self, other: &LayoutRef) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || (self.0.hash == other.0.hash && self.0.layout == other.0.layout)
+        let (a, b) = (self.shared(), other.shared());
+        std::ptr::eq(a, b) || (a.hash == b.hash && a.layout == b.layout)
     }
 }
 
@@ -76,7 +86,7 @@ impl Eq for LayoutRef {}
 
 impl std::hash::Hash for LayoutRef {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        state.write_u64(self.0.hash);
+        state.write_u64(self.shared().hash);
     }
 }
 
@@ -84,6 +94,41 @@ impl From<Layout> for LayoutRef {
     fn from(layout: Layout) -> LayoutRef {
         LayoutRef::new(layout)
     }
+}
+
+impl Shared {
+    fn new(layout: Layout) -> Shared {
+        let hash = hash_of(layout.shape.iter().copied(), layout.strides.iter().map(|&s| s as usize))
+            .rotate_left(5)
+            .wrapping_add(layout.offset as u64);
+        let (size, contiguous) = (layout.size(), layout.is_contiguous());
+        Shared { layout, hash, size, contiguous }
+    }
+}
+
+/// How many contiguous layouts are common: they are never freed, so a program with ever new shapes must not make
+/// ever more of them.
+const COMMON: usize = 4096;
+
+static TABLE: Mutex<BTreeMap<Shape, &'static Shared>> = Mutex::new(BTreeMap::new());
+
+/// Takes the lock, over a fork.
+pub(crate) fn lock() -> impl Sized + 'static {
+    TABLE.lock()
+}
+
+/// The contiguous layout of `shape`, a common one while there is room.
+fn common(shape: &[usize]) -> LayoutRef {
+    let mut table = TABLE.lock();
+    if let Some(shared) = table.get(shape) {
+        return LayoutRef::Common(shared);
+    }
+    if table.len() >= COMMON {
+        return LayoutRef::new(Layout::contiguous(shape));
+    }
+    let shared: &'static Shared = Box::leak(Box::new(Shared::new(Layout::contiguous(shape))));
+    table.insert(Shape::from_slice(shape), shared);
+    LayoutRef::Common(shared)
 }
 
 /// How many contiguous layouts a thread remembers.
@@ -143,7 +188,7 @@ mod tests {
     fn equal_layouts_are_equal_and_hash_alike() {
         let (a, b) = (LayoutRef::contiguous(&[2, 3]), LayoutRef::new(Layout::contiguous(&[2, 3])));
         assert!(a == b && a.hash() == b.hash());
-        assert!(Arc::ptr_eq(&a.0, &LayoutRef::contiguous(&[2, 3]).0), "remembered");
+        assert!(std::ptr::eq(a.shared(), LayoutRef::contiguous(&[2, 3]).shared()), "remembered");
         let transposed = LayoutRef::new(a.transpose(&[1, 0]));
         assert!(a != transposed && a != LayoutRef::contiguous(&[3, 2]) && a != LayoutRef::contiguous(&[6]));
         let shifted = LayoutRef::new(Layout { offset: 1, ..Layout::contiguous(&[2, 3]) });
@@ -152,8 +197,12 @@ mod tests {
 
     #[test]
     fn more_shapes_than_are_remembered() {
-        for n in 0..1000 {
+        for n in 0..COMMON + 100 {
             assert_eq!(LayoutRef::contiguous(&[n, 2]).shape.as_slice(), [n, 2]);
         }
+        assert!(
+            matches!(LayoutRef::contiguous(&[COMMON + 101, 2]), LayoutRef::Counted(_)),
+            "there is an end"
+        );
     }
 }

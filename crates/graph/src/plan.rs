@@ -11,11 +11,11 @@ use crate::structure::Structure;
 use crate::value::Value;
 use mxnp_core::Scalar;
 use mxnp_core::attrs::Attrs;
-use mxnp_core::kernel::pass::Pass;
+use mxnp_core::kernel::pass::{Kept, Pass};
 use mxnp_engine::Task;
 use smallvec::SmallVec;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 /// How many plans the process has made. Counted only where one is made, which is rare and dear.
 static MADE: AtomicUsize = AtomicUsize::new(0);
@@ -36,6 +36,8 @@ pub(crate) struct PassUnit<V = Arc<Value>> {
     pub reads: usize,
     /// Slots whose buffers go to results: (from, to).
     pub donations: Vec<(usize, usize)>,
+    /// What the first run of the pass made ready for the next.
+    pub program: OnceLock<Kept>,
 }
 
 /// A call that runs over views, with which of its outputs somebody wants.
@@ -81,7 +83,7 @@ impl Plan {
     }
 
     /// The tasks that run the plan on a list of calls of its structure.
-    pub fn tasks(self: &Arc<Plan>, calls: &Calls, structure: &Structure) -> impl Iterator<Item = Task> {
+    pub fn tasks(self: &Arc<Plan>, calls: &[Call], structure: &Structure) -> impl Iterator<Item = Task> {
         let made = |t: &Temporary| Arc::new(Value::pending(t.bytes, t.device, 0));
         let temporaries: Vec<Arc<Value>> = self.temporaries.iter().map(made).collect();
         let value = move |number: &u32| match (*number as usize).checked_sub(structure.len()) {
@@ -120,6 +122,7 @@ fn numbered(unit: &Unit, number: &mut dyn FnMut(&Arc<Value>) -> u32) -> Unit<u32
             scalars: pass.scalars.clone(),
             reads: pass.reads,
             donations: pass.donations.clone(),
+            program: OnceLock::new(),
         })),
         Unit::Kernel(Kernel { call, wanted }) => {
             Unit::Kernel(Kernel { call: Box::new(call.map(number, |n| n)), wanted: wanted.clone() })
@@ -170,7 +173,7 @@ const SEEN: usize = 256;
 
 impl Plans {
     /// The plan for a list of calls of this structure.
-    pub fn find(&mut self, calls: &Calls, structure: &Structure) -> Arc<Plan> {
+    pub fn find(&mut self, calls: &[Call], structure: &Structure) -> Arc<Plan> {
         self.clock += 1;
         let hash = structure.hash();
         let fits = |entry: &&mut Entry| entry.hash == hash && entry.is_for(calls, structure);
@@ -179,7 +182,7 @@ impl Plans {
             return entry.plan.clone();
         }
         MADE.fetch_add(1, Relaxed);
-        let plan = Arc::new(Plan::new(calls.clone(), structure));
+        let plan = Arc::new(Plan::new(calls.iter().cloned().map(Box::new).collect(), structure));
         if self.came_before(hash) {
             self.keep(Entry::new(hash, calls, structure, plan.clone(), self.clock));
         }
@@ -206,13 +209,13 @@ impl Plans {
 }
 
 impl Entry {
-    fn new(hash: u64, calls: &Calls, structure: &Structure, plan: Arc<Plan>, used: u64) -> Entry {
+    fn new(hash: u64, calls: &[Call], structure: &Structure, plan: Arc<Plan>, used: u64) -> Entry {
         let layouts = calls.iter().flat_map(|call| call.places()).map(|place| place.layout.clone()).collect();
         let attrs = calls.iter().map(|call| call.attrs.clone()).collect();
         Entry { hash, words: structure.words.clone().into(), layouts, attrs, plan, used }
     }
 
-    fn is_for(&self, calls: &Calls, structure: &Structure) -> bool {
+    fn is_for(&self, calls: &[Call], structure: &Structure) -> bool {
         let places = calls.iter().flat_map(|call| call.places());
         *self.words == *structure.words
             && self.layouts.iter().zip(places).all(|(layout, place)| *layout == place.layout)

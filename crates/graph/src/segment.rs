@@ -3,7 +3,7 @@
 //! A segment is filled by its own thread and may be flushed by any. Its lock is held while calls are appended,
 //! optimised and pushed, so they reach every variable in program order.
 
-use crate::call::{Call, Calls, In};
+use crate::call::{Call, In};
 use crate::plan::Plans;
 use crate::registry;
 use crate::structure::Structure;
@@ -33,7 +33,7 @@ pub(crate) struct Segment {
 
 #[derive(Default)]
 struct Inner {
-    calls: Calls,
+    calls: Vec<Call>,
     bytes: usize,
     work: usize,
     since: Option<Instant>,
@@ -53,7 +53,8 @@ impl Segment {
 
     /// Appends a call, after flushing the segments whose pending accesses come before it. Its fresh outputs
     /// carry this segment's mark already.
-    pub fn append(&self, call: Box<Call>) {
+    #[inline(always)] // a call is written where it stays
+    pub fn append(&self, call: Call) {
         let naive = engine().kind() == Kind::Naive;
         let work = work_of(&call);
         if call.op.heavy && work > INLINE {

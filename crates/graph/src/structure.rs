@@ -1,7 +1,7 @@
 //! The structure of a list of calls: what a plan depends on, and nothing else. Values are numbered in the order in
 //! which the calls name them, scalars by their bits; two lists with equal structure run by one plan.
 
-use crate::call::{Calls, In, Number};
+use crate::call::{Call, In, Number};
 use crate::inferred::attrs_hash;
 use crate::liveness::key;
 use crate::modes;
@@ -44,7 +44,7 @@ pub(crate) struct Structure {
 impl Structure {
     /// Reads a list of calls, which holds the only references that do not make a value observable. Gives the
     /// program's scalars their slots.
-    pub fn read(&mut self, calls: &mut Calls) {
+    pub fn read(&mut self, calls: &mut [Call]) {
         self.words.clear();
         self.values.clear();
         self.scalars.clear();
@@ -110,7 +110,7 @@ impl Structure {
     }
 
     /// Finds which values somebody else holds: an array, the tape, another segment, an unfinished task.
-    fn observe(&mut self, calls: &Calls) {
+    fn observe(&mut self, calls: &[Call]) {
         for at in 0..self.values.len() {
             let known = self.values[at];
             let value = named(calls, known.first);
@@ -129,7 +129,7 @@ impl Structure {
     }
 
     /// The value numbered `number` of the list that was read.
-    pub fn value<'c>(&self, calls: &'c Calls, number: usize) -> &'c Arc<Value> {
+    pub fn value<'c>(&self, calls: &'c [Call], number: usize) -> &'c Arc<Value> {
         named(calls, self.values[number].first)
     }
 
@@ -144,7 +144,7 @@ impl Structure {
     }
 
     /// Takes the marks of segment `id` from every value that another thread can reach.
-    pub fn clear_marks(&self, calls: &Calls, id: u32) {
+    pub fn clear_marks(&self, calls: &[Call], id: u32) {
         for known in &self.values {
             let made_here = known.first.place as usize >= calls[known.first.call as usize].ins.len();
             if known.observable || !made_here {
@@ -159,7 +159,7 @@ impl Structure {
     }
 }
 
-fn named(calls: &Calls, at: Named) -> &Arc<Value> {
+fn named(calls: &[Call], at: Named) -> &Arc<Value> {
     let call = &calls[at.call as usize];
     let place = at.place as usize;
     match call.ins.get(place) {

@@ -80,6 +80,7 @@ impl Tracked for Value {
 }
 
 impl Value {
+    #[inline(always)] // written where it stays
     fn with(storage: Storage, bytes: usize, device: Device, computed: bool, writer: SegmentId) -> Value {
         Value {
             var: Var::new(),
@@ -98,6 +99,7 @@ impl Value {
     }
 
     /// A value that a call of segment `writer` will compute.
+    #[inline(always)] // as `with`
     pub fn pending(bytes: usize, device: Device, writer: SegmentId) -> Value {
         Value::with(Storage::None, bytes, device, false, writer)
     }

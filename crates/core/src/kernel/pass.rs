@@ -2,6 +2,7 @@
 //! A single elementwise op, a fused chain and a reduction at its end are all a [`Pass`].
 
 use crate::kernel::machine::Machine;
+pub use crate::kernel::program::Kept;
 use crate::kernel::program::{self, Program};
 use crate::kernel::reduce::Fold;
 use crate::kernel::reduction;
@@ -13,6 +14,7 @@ use crate::par::Parallel;
 use crate::shape::{AxisList, Shape};
 use crate::{DType, Scalar};
 use smallvec::SmallVec;
+use std::sync::OnceLock;
 
 /// The index of a register: one tile of elements of one dtype.
 pub type Reg = usize;
@@ -101,11 +103,47 @@ pub unsafe fn run(pass: &Pass, slots: &[Slot], scalars: &[Scalar], par: &dyn Par
     if pass.shape.contains(&0) {
         return;
     }
+    // SAFETY: the caller's contract.
+    unsafe { run_program(&program_for(pass, slots, scalars), par) }
+}
+
+/// As [`run`], with what it makes ready kept in `kept` for later runs on slots of the same layouts.
+///
+/// # Safety
+/// As [`run`], and all runs with one `kept` are of one pass on slots of the same layouts.
+pub unsafe fn run_again(
+    pass: &Pass,
+    kept: &OnceLock<Kept>,
+    slots: &[Slot],
+    scalars: &[Scalar],
+    par: &dyn Parallel,
+) {
+    if pass.reduce.is_some() || pass.shape.contains(&0) {
+        // SAFETY: the caller's contract.
+        return unsafe { run(pass, slots, scalars, par) };
+    }
+    let bases = || program::walked(pass).map(|slot| slots[slot].base);
+    let known = kept.get().and_then(|kept| kept.program(pass, scalars, bases()));
+    let program = known.unwrap_or_else(|| {
+        let program = program_for(pass, slots, scalars);
+        kept.get_or_init(|| Kept::new(&program, bases()));
+        program
+    });
+    // SAFETY: the caller's contract.
+    unsafe { run_program(&program, par) }
+}
+
+fn program_for<'a>(pass: &'a Pass, slots: &[Slot], scalars: &[Scalar]) -> Program<'a> {
     let mut walks = program::walks(pass, slots);
     let mut dims = simplify(&pass.shape, &mut walks);
     let widest = pass.regs.iter().map(|d| d.size()).max().unwrap_or(1);
     cut(&mut dims, &walks, (TILE_BYTES / widest).clamp(512, 4096));
-    let program = Program::new(pass, scalars, dims, walks);
+    Program::new(pass, scalars, dims, walks)
+}
+
+/// # Safety
+/// As [`run`].
+unsafe fn run_program(program: &Program, par: &dyn Parallel) {
     let tiles: usize = program.dims.iter().map(|d| d.tiles()).product();
     let together = CHUNK.div_ceil(program.tile.max(1));
     par.run(tiles.div_ceil(together), &|chunk| {
@@ -113,7 +151,7 @@ pub unsafe fn run(pass: &Pass, slots: &[Slot], scalars: &[Scalar], par: &dyn Par
         with_scratch(program.scratch, |scratch| {
             // SAFETY: the scratch is this call's alone; chunks have tiles, and so elements, of their own.
             unsafe {
-                let mut machine = Machine::new(&program, scratch);
+                let mut machine = Machine::new(program, scratch);
                 let mut tile = Tile::at(&program.dims, first);
                 for _ in first..(first + together).min(tiles) {
                     machine.run(&tile);

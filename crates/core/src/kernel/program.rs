@@ -7,6 +7,8 @@ use crate::kernel::step;
 use crate::op::StepFn;
 use crate::{DType, Scalar};
 use smallvec::SmallVec;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 /// One instruction of a tile's program; the number is an index into the pass's list.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,26 +40,54 @@ pub enum Place {
     Memory(usize),
 }
 
-pub struct Program<'a> {
-    pub pass: &'a Pass,
+/// A pass made ready for its layouts: all of a [`Program`] but addresses and scalars.
+pub struct Frame {
     pub dims: Dims,
-    pub walks: SmallVec<[Walk; 6]>,
     pub loads: SmallVec<[Access; 6]>,
     pub stores: SmallVec<[Access; 2]>,
     pub places: SmallVec<[Place; 12]>,
     pub code: SmallVec<[Instr; 16]>,
-    /// The value of each scalar load, as an element of its register's dtype.
-    pub constants: SmallVec<[[u8; 16]; 6]>,
     /// The offset of a buffer for one tile of the widest elements, between gathering and converting.
     pub temporary: usize,
     pub scratch: usize,
     /// The most elements a tile has.
     pub tile: usize,
+    /// Pairs (store, load) whose memory overlaps.
+    aliases: SmallVec<[(usize, usize); 4]>,
+}
+
+pub struct Program<'a> {
+    pub pass: &'a Pass,
+    pub walks: Walks,
+    /// The value of each scalar load, as an element of its register's dtype.
+    pub constants: SmallVec<[[u8; 16]; 6]>,
+    frame: Arc<Frame>,
+}
+
+impl Deref for Program<'_> {
+    type Target = Frame;
+    fn deref(&self) -> &Frame {
+        &self.frame
+    }
+}
+
+/// One for each store, then one for each load from an array.
+pub type Walks = SmallVec<[Walk; 6]>;
+
+/// A program kept for later runs of its pass on slots of the same layouts.
+pub struct Kept {
+    frame: Arc<Frame>,
+    /// From address zero.
+    walks: Walks,
 }
 
 // SAFETY: the addresses inside are only dereferenced under the contract of `pass::run`, whose chunks touch
 // disjoint elements.
 unsafe impl Sync for Program<'_> {}
+// SAFETY: its walks hold offsets, no addresses.
+unsafe impl Send for Kept {}
+// SAFETY: as for `Send`; nothing inside changes.
+unsafe impl Sync for Kept {}
 
 /// The walks of a pass over its whole shape: its stores', then its array loads'.
 pub fn walks(pass: &Pass, slots: &[Slot]) -> SmallVec<[Walk; 6]> {
@@ -81,67 +111,148 @@ pub fn walk(slot: &Slot, dtype: DType) -> Walk {
 
 impl<'a> Program<'a> {
     /// `dims` are cut into blocks, and `walks` (from [`walks`]) have steps along them.
-    pub fn new(pass: &'a Pass, scalars: &[Scalar], dims: Dims, walks: SmallVec<[Walk; 6]>) -> Program<'a> {
-        let tile = dims.iter().map(|d| d.block).product();
-        let mut program = Program {
-            pass,
+    pub fn new(pass: &'a Pass, scalars: &[Scalar], dims: Dims, walks: Walks) -> Program<'a> {
+        let aliases = aliases(pass, &dims, &walks);
+        let frame = Arc::new(Frame::new(pass, dims, &walks, aliases));
+        Program { pass, walks, constants: constants(pass, scalars), frame }
+    }
+}
+
+impl Kept {
+    /// `dims` and `walks` as for [`Program::new`], where the slots begin at `bases`.
+    pub fn new(program: &Program, bases: impl Iterator<Item = *mut u8>) -> Kept {
+        let mut walks = program.walks.clone();
+        for (walk, base) in walks.iter_mut().zip(bases) {
+            walk.start = std::ptr::without_provenance_mut(walk.start.addr().wrapping_sub(base.addr()));
+        }
+        Kept { frame: program.frame.clone(), walks }
+    }
+
+    /// The program for slots that begin at `bases`; none where they overlap otherwise than those it was made for.
+    pub fn program<'a>(
+        &self,
+        pass: &'a Pass,
+        scalars: &[Scalar],
+        bases: impl Iterator<Item = *mut u8>,
+    ) -> Option<Program<'a>> {
+        let mut walks = self.walks.clone();
+        for (walk, base) in walks.iter_mut().zip(bases) {
+            walk.start = base.wrapping_add(walk.start.addr());
+        }
+        let same = aliases(pass, &self.frame.dims, &walks) == self.frame.aliases;
+        same.then(|| Program { pass, walks, constants: constants(pass, scalars), frame: self.frame.clone() })
+    }
+}
+
+/// The slots that the walks of a pass go over, in their order.
+pub fn walked(pass: &Pass) -> impl Iterator<Item = usize> + '_ {
+    let loads = pass.loads.iter().filter_map(|load| match load.source {
+        Source::Array(slot) => Some(slot),
+        Source::Scalar(_) => None,
+    });
+    pass.stores.iter().map(|store| store.target).chain(loads)
+}
+
+fn constants(pass: &Pass, scalars: &[Scalar]) -> SmallVec<[[u8; 16]; 6]> {
+    let mut constants = SmallVec::new();
+    for load in &pass.loads {
+        let mut bytes = [0; 16];
+        if let Source::Scalar(i) = load.source {
+            scalars[i].write(pass.regs[load.reg], &mut bytes);
+        }
+        constants.push(bytes);
+    }
+    constants
+}
+
+/// Pairs (store, load) whose memory overlaps.
+fn aliases(pass: &Pass, dims: &Dims, walks: &Walks) -> SmallVec<[(usize, usize); 4]> {
+    let mut found = SmallVec::new();
+    let extents: SmallVec<[(usize, usize); 8]> = walks.iter().map(|walk| extent(dims, walk)).collect();
+    let arrays = pass.loads.iter().enumerate().filter(|(_, l)| matches!(l.source, Source::Array(_)));
+    for (walk, (l, _)) in (pass.stores.len()..).zip(arrays) {
+        let (low, high) = extents[walk];
+        for s in 0..pass.stores.len() {
+            if extents[s].0 < high && low < extents[s].1 {
+                found.push((s, l));
+            }
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+/// The first and last byte a walk touches.
+fn extent(dims: &Dims, walk: &Walk) -> (usize, usize) {
+    let (mut low, mut high) = (walk.start as isize, walk.start as isize + walk.size as isize);
+    for (dim, step) in dims.iter().zip(&walk.steps) {
+        let reach = (dim.n as isize - 1) * step;
+        if reach < 0 { low += reach } else { high += reach }
+    }
+    (low as usize, high as usize)
+}
+
+/// A frame while it is built.
+struct Draft<'a> {
+    pass: &'a Pass,
+    walks: &'a Walks,
+    frame: Frame,
+}
+
+impl Deref for Draft<'_> {
+    type Target = Frame;
+    fn deref(&self) -> &Frame {
+        &self.frame
+    }
+}
+
+impl DerefMut for Draft<'_> {
+    fn deref_mut(&mut self) -> &mut Frame {
+        &mut self.frame
+    }
+}
+
+impl Frame {
+    fn new(pass: &Pass, dims: Dims, walks: &Walks, aliases: SmallVec<[(usize, usize); 4]>) -> Frame {
+        let frame = Frame {
             loads: SmallVec::new(),
             stores: SmallVec::new(),
             places: SmallVec::from_elem(Place::Unused, pass.regs.len()),
             code: SmallVec::new(),
-            constants: SmallVec::new(),
             temporary: 0,
             scratch: 0,
-            tile,
+            tile: dims.iter().map(|d| d.block).product(),
             dims,
-            walks,
+            aliases,
         };
-        program.find_accesses(scalars);
-        Planner::new(&program).plan(&mut program);
-        program
+        let mut draft = Draft { pass, walks, frame };
+        draft.find_accesses();
+        Planner::new(&draft).plan(&mut draft);
+        draft.frame
     }
+}
 
-    fn find_accesses(&mut self, scalars: &[Scalar]) {
-        let pass = self.pass;
+impl Draft<'_> {
+    fn find_accesses(&mut self) {
+        let (pass, walks, dims) = (self.pass, self.walks, self.frame.dims.clone());
         let access = |walk: usize, from: DType, to: DType| Access {
             walk: Some(walk),
-            contiguous: is_contiguous(&self.dims, &self.walks[walk]),
+            contiguous: is_contiguous(&dims, &walks[walk]),
             cast: (from != to).then(|| step::cast(from, to)),
-            keeps: self.dims.iter().zip(&self.walks[walk].steps).any(|(d, &s)| s == 0 && d.tiles() > 1),
+            keeps: dims.iter().zip(&walks[walk].steps).any(|(d, &s)| s == 0 && d.tiles() > 1),
         };
         self.stores =
             pass.stores.iter().enumerate().map(|(i, s)| access(i, pass.regs[s.reg], s.dtype)).collect();
         let mut next = pass.stores.len();
         for load in &pass.loads {
-            let mut bytes = [0; 16];
             self.loads.push(match load.source {
                 Source::Array(_) => {
                     next += 1;
                     access(next - 1, load.dtype, pass.regs[load.reg])
                 }
-                Source::Scalar(i) => {
-                    scalars[i].write(pass.regs[load.reg], &mut bytes);
-                    Access { walk: None, contiguous: false, cast: None, keeps: true }
-                }
+                Source::Scalar(_) => Access { walk: None, contiguous: false, cast: None, keeps: true },
             });
-            self.constants.push(bytes);
         }
-    }
-
-    /// The first and last byte a walk touches.
-    fn extent(&self, walk: usize) -> (usize, usize) {
-        let walk = &self.walks[walk];
-        let (mut low, mut high) = (walk.start as isize, walk.start as isize + walk.size as isize);
-        for (dim, step) in self.dims.iter().zip(&walk.steps) {
-            let reach = (dim.n as isize - 1) * step;
-            if reach < 0 { low += reach } else { high += reach }
-        }
-        (low as usize, high as usize)
-    }
-
-    fn overlaps(&self, a: usize, b: usize) -> bool {
-        let ((a, b), (c, d)) = (self.extent(a), self.extent(b));
-        a < d && c < b
     }
 }
 
@@ -161,23 +272,14 @@ struct Planner {
 }
 
 impl Planner {
-    fn new(program: &Program) -> Planner {
+    fn new(program: &Draft) -> Planner {
         let pass = program.pass;
         let mut planner = Planner {
             last_read: SmallVec::from_elem(None, pass.regs.len()),
-            aliases: SmallVec::new(),
+            aliases: program.aliases.clone(),
             store_after: SmallVec::new(),
             free: SmallVec::new(),
         };
-        for (s, store) in program.stores.iter().enumerate() {
-            for (l, load) in program.loads.iter().enumerate() {
-                if let (Some(a), Some(b)) = (store.walk, load.walk)
-                    && program.overlaps(a, b)
-                {
-                    planner.aliases.push((s, l));
-                }
-            }
-        }
         for (i, step) in pass.steps.iter().enumerate() {
             for &r in &step.ins {
                 planner.last_read[r] = Some(i);
@@ -205,7 +307,7 @@ impl Planner {
         planner
     }
 
-    fn plan(mut self, program: &mut Program) {
+    fn plan(mut self, program: &mut Draft) {
         let pass = program.pass;
         for (l, load) in pass.loads.iter().enumerate() {
             // Read before any store could change it: what a store or the reduction takes at the end.
@@ -244,7 +346,7 @@ impl Planner {
     }
 
     /// Emits the stores that run after step `at`, but those that the step wrote in place.
-    fn stores_after(&self, program: &mut Program, at: usize) {
+    fn stores_after(&self, program: &mut Draft, at: usize) {
         for (s, store) in program.pass.stores.iter().enumerate() {
             if self.store_after[s] == at && program.places[store.reg] != Place::Memory(s) {
                 program.code.push(Instr::Store(s));
@@ -253,7 +355,7 @@ impl Planner {
     }
 
     /// The walk of a store whose memory step `i` may write itself.
-    fn direct_target(&self, program: &Program, i: usize) -> Option<usize> {
+    fn direct_target(&self, program: &Draft, i: usize) -> Option<usize> {
         let pass = program.pass;
         let fits = |(s, store): (usize, &Store)| {
             let access = &program.stores[s];
@@ -272,7 +374,7 @@ impl Planner {
     }
 
     /// Makes sure that a register which a load defines is loaded.
-    fn load_register(&mut self, program: &mut Program, reg: Reg) {
+    fn load_register(&mut self, program: &mut Draft, reg: Reg) {
         if program.places[reg] == Place::Unused
             && let Some(l) = program.pass.loads.iter().position(|l| l.reg == reg)
         {
@@ -280,7 +382,7 @@ impl Planner {
         }
     }
 
-    fn load(&mut self, program: &mut Program, l: usize, copy: bool) {
+    fn load(&mut self, program: &mut Draft, l: usize, copy: bool) {
         let reg = program.pass.loads[l].reg;
         if program.places[reg] != Place::Unused {
             return;
@@ -297,21 +399,21 @@ impl Planner {
         }
     }
 
-    fn claim(&mut self, program: &mut Program, size: usize) -> Place {
+    fn claim(&mut self, program: &mut Draft, size: usize) -> Place {
         if let Some(i) = self.free.iter().rposition(|&(s, _)| s == size) {
             return Place::Scratch(self.free.swap_remove(i).1);
         }
         Self::fresh(program, size)
     }
 
-    fn fresh(program: &mut Program, size: usize) -> Place {
+    fn fresh(program: &mut Draft, size: usize) -> Place {
         let at = program.scratch;
         // The gap keeps buffers from lying whole pages apart, where a load would wait for another's store.
         program.scratch += (program.tile * size).next_multiple_of(64) + 192;
         Place::Scratch(at)
     }
 
-    fn release(&mut self, program: &Program, reg: Reg) {
+    fn release(&mut self, program: &Draft, reg: Reg) {
         let kept =
             program.pass.loads.iter().position(|l| l.reg == reg).is_some_and(|l| program.loads[l].keeps);
         if let (Place::Scratch(at), false) = (program.places[reg], kept) {
