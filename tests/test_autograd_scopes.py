@@ -6,7 +6,6 @@ import numpy as onp
 import pytest
 
 from mxnp import autograd, np, npx
-from mxnp.error import MXNetError
 
 
 def flags():
@@ -103,9 +102,3 @@ def test_nothing_is_recorded_in_pause():
         y = x * constant
     y.backward()
     assert x.grad.item() == 6
-
-
-def test_get_symbol_says_it_has_not_arrived():
-    with pytest.raises(NotImplementedError, match="symbols have not arrived") as caught:
-        autograd.get_symbol(np.ones(1))
-    assert isinstance(caught.value, MXNetError)

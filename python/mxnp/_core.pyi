@@ -538,6 +538,12 @@ class Graph:
         Views (reshape, transpose, slice, ...) are calls too. ValueError where arrays are written in part.
         """
 
+def history(x: ndarray) -> tuple[list[dict[str, Any]], list[tuple[int, int]]]:
+    """What `x` was recorded from, in the form of `Graph.nodes`, with variables as arguments.
+
+    ValueError where the tape does not hold it: not recorded, used up, or through what has no gradient.
+    """
+
 def drop_graphs() -> None:
     """Makes every Compiled forget its graphs before its next call."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from . import _core
 from ._core import is_recording, is_training, ndarray, set_recording, set_training
-from .error import MXNetError, MXNetNotImplementedError, MXNetTypeError, MXNetValueError
+from .error import MXNetError, MXNetTypeError, MXNetValueError
 
 _FULL = _core.op("full")
 
@@ -175,8 +175,21 @@ def grad(
 
 
 def get_symbol(x: ndarray) -> Any:
-    """The recorded history of `x` as a Symbol: this part of MXNet has not arrived."""
-    raise MXNetNotImplementedError("autograd.get_symbol: symbols have not arrived in mxnp yet")
+    """The recorded history of `x` as a Symbol; what it starts from are the variables `var0`, `var1`, ...
+
+    Raises MXNetError where the tape does not hold the history: `x` was not recorded, a backward has used it up, or it
+    goes through an operation without a gradient or a Function.
+
+    >>> x = np.array([1, 2]); x.attach_grad()
+    >>> with autograd.record():
+    ...     y = (x * x + 1).sum()
+    >>> autograd.get_symbol(y).eval(var0=np.array([3, 4]))
+    [array(27.)]
+    """
+    from .symbol import Symbol, _trace
+
+    nodes, heads = _core.history(*_arrays("get_symbol", [x]))
+    return Symbol(_trace.convert(nodes, heads, None, {}, "var").heads)
 
 
 class Function:

@@ -275,10 +275,11 @@ pub(crate) fn record(call: &Call, ins: &[Input]) -> Node {
         saves.inputs >> i & 1 == 1 && (call.op.cross >> i & 1 == 0 || others())
     };
     let saved_in = |(i, input): (usize, &In)| {
-        is_read(i).then(|| match input {
-            In::Place(at) => keep(at),
-            In::Scalar(number) => Saved::Scalar(number.value),
-        })
+        match input {
+            In::Place(at) => is_read(i).then(|| keep(at)),
+            // Whether the rule reads it or not: the history of an array is written with it.
+            In::Scalar(number) => Some(Saved::Scalar(number.value)),
+        }
     };
     let saved_out = |(i, out): (usize, &Out)| {
         // A result written into an existing array is saved as it will be after the write.

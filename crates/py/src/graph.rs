@@ -8,7 +8,7 @@ use crate::export::number;
 use crate::signature::{Key, Modes};
 use crate::tree::{Builder, Flat, Token};
 use crate::wait::enter;
-use mxnp_graph::listing::{self, From, What};
+use mxnp_graph::listing::{self, From, Listed, What};
 use mxnp_graph::{Array, Graph, tape, trace};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyEllipsis, PyList, PyNotImplemented, PyTuple};
@@ -424,47 +424,67 @@ impl PyGraph {
     fn nodes<'py>(&self, py: Python<'py>) -> PyResult<Nodes<'py>> {
         let (nodes, heads) = listing::list(&self.graph)
             .map_err(|why| value_error(py, format!("the graph has no form as a list of calls: {why}")))?;
-        let made = PyList::empty(py);
-        for node in nodes {
-            let row = PyDict::new(py);
-            let attrs = PyDict::new(py);
-            let (kind, name) = match &node.what {
-                What::Argument(i) => ("argument", format!("data{i}")),
-                What::Object(i) => {
-                    row.set_item("value", &self.objects[*i])?;
-                    ("parameter", self.names[*i].clone())
-                }
-                What::Constant(array) => {
-                    row.set_item("value", wrap(py, array.clone())?)?;
-                    ("constant", String::new())
-                }
-                What::Call(op, of) => {
-                    for (key, value) in of.strings() {
-                        attrs.set_item(key, value)?;
-                    }
-                    row.set_item("hidden", op.hidden)?;
-                    row.set_item("writes", op.writes.to_vec())?;
-                    ("call", op.name.to_string())
-                }
-            };
-            row.set_item("kind", kind)?;
-            row.set_item("name", name)?;
-            row.set_item("attrs", attrs)?;
-            let inputs = PyList::empty(py);
-            for from in &node.ins {
-                match from {
-                    From::Node(node, out) => inputs.append((*node, *out))?,
-                    From::Scalar(scalar) => inputs.append(number(py, *scalar)?)?,
-                }
-            }
-            row.set_item("inputs", inputs)?;
-            let outputs = PyList::empty(py);
-            for meta in &node.outs {
-                outputs.append((PyTuple::new(py, meta.shape.iter())?, dtype::object(py, meta.dtype)?))?;
-            }
-            row.set_item("outputs", outputs)?;
-            made.append(row)?;
-        }
-        Ok((made, heads))
+        let object = |i: usize| (&self.objects[i], &*self.names[i]);
+        Ok((rows(py, nodes, object)?, heads))
     }
+}
+
+/// A listed graph as plain data; `object` gives the array and name of a parameter.
+fn rows<'py, 'a>(
+    py: Python<'py>,
+    nodes: Vec<Listed>,
+    object: impl Fn(usize) -> (&'a Py<NDArray>, &'a str),
+) -> PyResult<Bound<'py, PyList>> {
+    let made = PyList::empty(py);
+    for node in nodes {
+        let row = PyDict::new(py);
+        let attrs = PyDict::new(py);
+        let (kind, name) = match &node.what {
+            What::Argument(i) => ("argument", format!("data{i}")),
+            What::Object(i) => {
+                let (value, name) = object(*i);
+                row.set_item("value", value)?;
+                ("parameter", name.to_string())
+            }
+            What::Constant(array) => {
+                row.set_item("value", wrap(py, array.clone())?)?;
+                ("constant", String::new())
+            }
+            What::Call(op, of) => {
+                for (key, value) in of.strings() {
+                    attrs.set_item(key, value)?;
+                }
+                row.set_item("hidden", op.hidden)?;
+                row.set_item("writes", op.writes.to_vec())?;
+                ("call", op.name.to_string())
+            }
+        };
+        row.set_item("kind", kind)?;
+        row.set_item("name", name)?;
+        row.set_item("attrs", attrs)?;
+        let inputs = PyList::empty(py);
+        for from in &node.ins {
+            match from {
+                From::Node(node, out) => inputs.append((*node, *out))?,
+                From::Scalar(scalar) => inputs.append(number(py, *scalar)?)?,
+            }
+        }
+        row.set_item("inputs", inputs)?;
+        let outputs = PyList::empty(py);
+        for meta in &node.outs {
+            outputs.append((PyTuple::new(py, meta.shape.iter())?, dtype::object(py, meta.dtype)?))?;
+        }
+        row.set_item("outputs", outputs)?;
+        made.append(row)?;
+    }
+    Ok(made)
+}
+
+/// What `x` was recorded from, in the form of `Graph.nodes`; ValueError where the tape does not hold it.
+#[pyfunction]
+pub fn history<'py>(x: &Bound<'py, NDArray>) -> PyResult<Nodes<'py>> {
+    let py = x.py();
+    let (nodes, heads) = mxnp_graph::history::history(&x.get().array(py))
+        .map_err(|why| value_error(py, format!("the history of this array cannot be listed: {why}")))?;
+    Ok((rows(py, nodes, |_| unreachable!("a history has no parameters"))?, heads))
 }

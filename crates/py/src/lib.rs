@@ -58,7 +58,7 @@ mod _core {
     use crate::export::{Flags, numpy_view};
     #[pymodule_export]
     use crate::graph::{
-        Compiled, PyGraph, Tracing, decide, drop_graphs, end_trace, is_tracing, set_trace_paused,
+        Compiled, PyGraph, Tracing, decide, drop_graphs, end_trace, history, is_tracing, set_trace_paused,
     };
     #[pymodule_export]
     use crate::ops::{PyOp, call, op, op_names};

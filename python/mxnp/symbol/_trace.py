@@ -37,20 +37,25 @@ def convert(
     heads: list[tuple[int, int]],
     other: list[Traced] | None,
     attrs: Mapping[str, dict[str, str]],
+    variables: str = "data",
 ) -> Exported:
-    """The Symbol of a traced graph. `attrs`: attributes of parameters by name.
+    """The Symbol of a traced graph. `attrs`: attributes of parameters by name; `variables`: what arguments are called.
 
     Raises MXNetError for an operation that MXNet's files have no operator for.
     """
     with name.NameManager():
-        return _Converter(nodes, other, attrs).run(heads)
+        return _Converter(nodes, other, attrs, variables).run(heads)
 
 
 class _Converter:
     """One conversion."""
 
     def __init__(
-        self, nodes: list[Traced], other: list[Traced] | None, attrs: Mapping[str, dict[str, str]]
+        self,
+        nodes: list[Traced],
+        other: list[Traced] | None,
+        attrs: Mapping[str, dict[str, str]],
+        variables: str,
     ) -> None:
         self.nodes = nodes
         same = other is not None and [n["name"] for n in other] == [n["name"] for n in nodes]
@@ -59,7 +64,8 @@ class _Converter:
         self.entries: dict[tuple[int, int], Entry] = {}
         self.fixed: dict[int, Any] = {}  # the arrays of constants and of what is computed from them alone
         self.found = Exported([])
-        self.single = sum(node["kind"] == "argument" for node in nodes) == 1
+        single = sum(node["kind"] == "argument" for node in nodes) == 1
+        self.argument = "data" if single and variables == "data" else variables + "{}"
 
     def run(self, heads: list[tuple[int, int]]) -> Exported:
         """Convert every node the heads need; all that was traced is needed."""
@@ -72,7 +78,8 @@ class _Converter:
         for index, node in enumerate(self.nodes):
             kind = node["kind"]
             if kind == "argument":
-                self.add_variable(index, "data" if self.single else node["name"], {}, None, False)
+                text = self.argument.format(node["name"].removeprefix("data"))
+                self.add_variable(index, text, {}, None, False)
             elif kind == "parameter":
                 own = self.attrs.get(node["name"], {})
                 self.add_variable(index, node["name"], own, node["value"], index in states)

@@ -149,6 +149,20 @@ def _softmax_cross_entropy(data: Any, label: Any) -> Any:
     return -chosen.sum().reshape((1,))
 
 
+def _ctc_inputs(attrs: Attrs) -> tuple[str, ...]:
+    kinds = ("data_lengths", "label_lengths")
+    return ("data", "label", *(kind for kind in kinds if attrs[f"use_{kind}"]))
+
+
+def _ctc_loss(*inputs: Any, use_data_lengths: bool, use_label_lengths: bool, blank_label: str) -> Any:
+    data, label, *lengths = inputs
+    data_lengths = lengths.pop(0) if use_data_lengths else None
+    label_lengths = lengths.pop(0) if use_label_lengths else None
+    return npx.ctc_loss(
+        data, label, data_lengths, label_lengths, use_data_lengths, use_label_lengths, blank_label
+    )
+
+
 def _fill_rows(shapes: list[Shape], attrs: Attrs) -> None:
     if shapes[0] is not None and shapes[1] is None:
         shapes[1] = shapes[0][:1]
@@ -194,5 +208,13 @@ def add_rows() -> None:
         _svm_output,
         fill=_fill_rows,
         labels=("label",),
+    )
+    row(
+        "CTCLoss ctc_loss _npx_ctc_loss _contrib_ctc_loss _contrib_CTCLoss",
+        "data label data_lengths label_lengths",
+        "use_data_lengths:bool=0 use_label_lengths:bool=0 blank_label:str=first",
+        _ctc_loss,
+        wanted=_ctc_inputs,
+        hidden=1,
     )
     row("softmax_cross_entropy", "data label", "", _softmax_cross_entropy, fill=_fill_rows)
