@@ -139,6 +139,20 @@ def test_private_rows(op, shapes, attrs, first):
     assert_close(onp.asarray(got).astype(want.dtype), want, 4, op)
 
 
+@pytest.mark.parametrize("mask", [[True, False, True], [[True, False], [False, False], [True, True]]])
+def test_masks(mask):
+    mask, x = onp.array(mask), onp.arange(6.0).reshape(3, 2)
+    count = int(mask.sum())
+    got = _cuda.ROWS["mask_get"](onp, x, mask, count=count)
+    assert_close(got, _core.op("mask_get")(np.array(x), np.array(mask), count=count).asnumpy(), 4, "mask_get")
+    spread = _core.op("mask_spread")(np.array(got), np.array(mask)).asnumpy()
+    assert_close(_cuda.ROWS["mask_spread"](onp, got, mask), spread, 4, "mask_spread")
+    changed = np.array(x)
+    changed[np.array(mask)] = -1.0 * np.array(got)
+    assert _cuda.ROWS["mask_put"](onp, x, -got, mask, count=count) == ()
+    assert_close(x, changed.asnumpy(), 4, "mask_put")
+
+
 BASIC = [
     ((1,), (1,)),
     ((slice(1, 3),), ((1, 1, 2),)),

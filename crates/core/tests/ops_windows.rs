@@ -94,7 +94,16 @@ fn convolutions_and_their_adjoints_equal_loops() {
         Case { x: [18, 3, 9, 33], w: [11, 3, 3, 4], stride: 2, pad: 1, dilate: 1, groups: 1 },
         Case { x: [2, 2, 20, 46], w: [5, 2, 2, 3], stride: 3, pad: 2, dilate: 2, groups: 1 },
         Case { x: [2, 4, 18, 16], w: [6, 2, 3, 3], stride: 1, pad: 2, dilate: 2, groups: 2 },
+        // One channel in a group: rows of all widths, strides, several filters for each channel.
+        Case { x: [2, 5, 7, 7], w: [5, 1, 3, 3], stride: 1, pad: 1, dilate: 1, groups: 5 },
+        Case { x: [3, 4, 14, 15], w: [4, 1, 3, 3], stride: 2, pad: 1, dilate: 1, groups: 4 },
+        Case { x: [2, 3, 33, 50], w: [3, 1, 5, 5], stride: 1, pad: 2, dilate: 1, groups: 3 },
+        Case { x: [17, 2, 9, 70], w: [6, 1, 3, 2], stride: 1, pad: 0, dilate: 1, groups: 2 },
+        Case { x: [1, 3, 20, 21], w: [3, 1, 3, 3], stride: 3, pad: 2, dilate: 2, groups: 3 },
+        Case { x: [2, 2, 12, 11], w: [4, 1, 2, 4], stride: 2, pad: 2, dilate: 1, groups: 2 },
+        Case { x: [1, 2, 1, 30], w: [2, 1, 1, 3], stride: 1, pad: 1, dilate: 1, groups: 2 },
         // More padding than the window reaches.
+        Case { x: [1, 2, 6, 5], w: [2, 1, 2, 2], stride: 1, pad: 2, dilate: 1, groups: 2 },
         Case { x: [1, 2, 8, 12], w: [3, 2, 1, 3], stride: 1, pad: 2, dilate: 1, groups: 1 },
     ];
     let mut rng = Rng(3);
@@ -136,34 +145,35 @@ fn convolutions_and_their_adjoints_equal_loops() {
 
 #[test]
 fn one_infinite_pixel_stays_in_its_windows() {
-    let case = Case { x: [2, 2, 6, 14], w: [3, 2, 3, 5], stride: 1, pad: 0, dilate: 1, groups: 1 };
-    let mut rng = Rng(5);
-    let mut values = whole(&mut rng, &case.x, DType::F32).f64();
-    // The last column: only the last places of the windows read it.
-    values[6 * 14 + 27] = f64::INFINITY;
-    let (x, g) = (Arr::f64s(&case.x, &values, DType::F32), whole(&mut rng, &case.output(), DType::F32));
-    let gs: Vec<f64> = g.f64().iter().map(|v| v.abs() + 1.0).collect();
-    let g = Arr::f64s(&case.output(), &gs, DType::F32);
-    let mut gw = vec![0.0; case.w.iter().product()];
-    case.each(|i, j, k| gw[j] += gs[k] * values[i]);
-    assert!(gw.iter().any(|v| v.is_finite()) && gw.iter().any(|v| v.is_infinite()));
-    on_every_isa(|| {
-        let of = attrs(
-            &nn_conv::CONV_WEIGHT_GRAD,
-            &[
-                ("stride", ints(&[1, 1])),
-                ("dilate", ints(&[1, 1])),
-                ("pad", ints(&[0, 0])),
-                ("num_group", AttrValue::Int(1)),
-                ("shape", ints(&case.w)),
-            ],
-        );
-        same(
-            "weight",
-            &run_all_ways(&nn_conv::CONV_WEIGHT_GRAD, of, &[x.clone(), g.clone()], 7)[0].f64(),
-            &gw,
-        );
-    });
+    for case in [
+        Case { x: [2, 2, 6, 14], w: [3, 2, 3, 5], stride: 1, pad: 0, dilate: 1, groups: 1 },
+        Case { x: [2, 2, 6, 14], w: [2, 1, 3, 5], stride: 1, pad: 0, dilate: 1, groups: 2 },
+    ] {
+        let mut rng = Rng(5);
+        let mut values = whole(&mut rng, &case.x, DType::F32).f64();
+        // The last column: only the last places of the windows read it.
+        values[6 * 14 + 27] = f64::INFINITY;
+        let (x, g) = (Arr::f64s(&case.x, &values, DType::F32), whole(&mut rng, &case.output(), DType::F32));
+        let gs: Vec<f64> = g.f64().iter().map(|v| v.abs() + 1.0).collect();
+        let g = Arr::f64s(&case.output(), &gs, DType::F32);
+        let mut gw = vec![0.0; case.w.iter().product()];
+        case.each(|i, j, k| gw[j] += gs[k] * values[i]);
+        assert!(gw.iter().any(|v| v.is_finite()) && gw.iter().any(|v| v.is_infinite()));
+        on_every_isa(|| {
+            let of = attrs(
+                &nn_conv::CONV_WEIGHT_GRAD,
+                &[
+                    ("stride", ints(&[1, 1])),
+                    ("dilate", ints(&[1, 1])),
+                    ("pad", ints(&[0, 0])),
+                    ("num_group", AttrValue::Int(case.groups as i64)),
+                    ("shape", ints(&case.w)),
+                ],
+            );
+            let ins = [x.clone(), g.clone()];
+            same("weight", &run_all_ways(&nn_conv::CONV_WEIGHT_GRAD, of, &ins, 7)[0].f64(), &gw);
+        });
+    }
 }
 
 #[test]

@@ -250,17 +250,7 @@ impl Reader<'_, '_> {
 
     /// A mask becomes one integer array per axis; its count is waited for.
     fn take_mask(&mut self, mask: &Array) -> PyResult<()> {
-        for (i, &n) in mask.shape().iter().enumerate() {
-            let size = self.shape[self.axis + i];
-            if n != size {
-                let text = format!(
-                    "boolean index did not match indexed array along axis {}; size of axis is {size} but size of \
-                     corresponding boolean axis is {n}",
-                    self.axis + i
-                );
-                return Err(index_error(self.py, text));
-            }
-        }
+        check_mask(self.py, mask, self.shape, self.axis)?;
         let rows = nonzero(self.py, mask)?;
         for axis in 0..mask.ndim() {
             let whole = IndexItem::Slice { start: 0, step: 1, len: rows.shape()[0] };
@@ -272,13 +262,46 @@ impl Reader<'_, '_> {
     }
 }
 
+/// Refuses a mask that has not the sizes of the axes from `first` on.
+fn check_mask(py: Python<'_>, mask: &Array, shape: &[usize], first: usize) -> PyResult<()> {
+    for (axis, (&n, &size)) in (first..).zip(mask.shape().iter().zip(&shape[first..])) {
+        if n != size {
+            let text = format!(
+                "boolean index did not match indexed array along axis {axis}; size of axis is {size} but size of \
+                 corresponding boolean axis is {n}"
+            );
+            return Err(index_error(py, text));
+        }
+    }
+    Ok(())
+}
+
+/// The key, where it is one mask and nothing else, with the number of places where it holds. Waits for the mask.
+pub fn only_mask(key: &Bound<'_, PyAny>, shape: &[usize]) -> PyResult<Option<(Array, usize)>> {
+    let Ok(mask) = key.cast::<NDArray>() else { return Ok(None) };
+    let py = key.py();
+    let mask = mask.get().array(py);
+    if mask.dtype() != DType::Bool || mask.ndim() == 0 || mask.ndim() > shape.len() {
+        return Ok(None);
+    }
+    check_mask(py, &mask, shape, 0)?;
+    let mask = mask.detach();
+    let count = count_nonzero(py, &mask)?;
+    Ok(Some((mask, count as usize)))
+}
+
+/// How many elements are not zero. Waits for the array.
+fn count_nonzero(py: Python<'_>, array: &Array) -> PyResult<i64> {
+    trace::end_early("has a result whose size depends on data");
+    let none = mxnp_core::attrs::Attrs::NONE;
+    let count = operand::invoke_one(py, &ops::COUNT_NONZERO, none, &[Input::Array(array)])?;
+    Ok(export::scalar_at(py, &count, 0)?.as_i128() as i64)
+}
+
 /// The indices of the elements that are not zero, one row each. Waits for the mask.
 pub fn nonzero(py: Python<'_>, mask: &Array) -> PyResult<Array> {
-    trace::end_early("has a result whose size depends on data");
     let mask = mask.detach();
-    let none = mxnp_core::attrs::Attrs::NONE;
-    let count = operand::invoke_one(py, &ops::COUNT_NONZERO, none, &[Input::Array(&mask)])?;
-    let count = export::scalar_at(py, &count, 0)?.as_i128() as i64;
+    let count = count_nonzero(py, &mask)?;
     let attrs = crate::attrs::from_pairs(py, &ops::NONZERO, [("count", count)])?;
     operand::invoke_one(py, &ops::NONZERO, attrs, &[Input::Array(&mask)])
 }

@@ -46,6 +46,10 @@ fn get(array: &Array, key: &Bound<'_, PyAny>) -> PyResult<Array> {
     if let Some(item) = index::plain(key, array.shape())? {
         return call(py, || mxnp_graph::slice(array, &[item]));
     }
+    if let Some((mask, count)) = index::only_mask(key, array.shape())? {
+        let ins = [Input::Array(array), Input::Array(&mask)];
+        return operand::invoke_one(py, &ops::MASK_GET, ops::masked(count), &ins);
+    }
     let index = index::read(key, array.shape(), array.device())?;
     if index.arrays.is_empty() {
         return call(py, || mxnp_graph::slice(array, &index.items));
@@ -63,12 +67,19 @@ fn set(target: &NDArray, key: &Bound<'_, PyAny>, value: &Operand<'_>) -> PyResul
     if let Some(mask) = whole_mask(key, &array, value)? {
         return set_where(target, &array, &mask, value, py);
     }
+    let is_traced = tape::is_traced(&array) || matches!(value, Operand::Made(v) if tape::is_traced(v));
+    let is_recorded = modes::is_recording() && is_traced;
+    if !is_recorded && let Some((mask, count)) = index::only_mask(key, array.shape())? {
+        let rest = [value.input(), Input::Array(&mask)];
+        return call(py, || {
+            target.change(py, |target| mxnp_graph::update(&ops::MASK_PUT, ops::masked(count), target, &rest))
+        });
+    }
     let index = index::read(key, array.shape(), array.device())?;
     if index.arrays.is_empty() {
         return set_basic(py, target, &array, &index.items, value);
     }
-    let is_traced = tape::is_traced(&array) || matches!(value, Operand::Made(v) if tape::is_traced(v));
-    if modes::is_recording() && is_traced {
+    if is_recorded {
         return set_recorded(py, target, &array, &index, value);
     }
     let turned = turn(py, &array, &index)?;

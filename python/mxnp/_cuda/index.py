@@ -90,6 +90,24 @@ def one_hot(
     return xp.where(index[..., None] == xp.arange(depth), on_value, off_value).astype(dtype)
 
 
+def mask_get(xp: Any, x: Any, mask: Any, *, count: int) -> Any:
+    """The entries where a mask of the first axes holds."""
+    return x[mask]
+
+
+def mask_spread(xp: Any, g: Any, mask: Any) -> Any:
+    """Zeros with the entries of `g` where the mask holds."""
+    out = xp.zeros((*mask.shape, *g.shape[1:]), g.dtype)
+    out[mask] = g
+    return out
+
+
+def mask_put(xp: Any, x: Any, value: Any, mask: Any, *, count: int) -> tuple[()]:
+    """`value` written into `x` where the mask holds."""
+    x[mask] = value
+    return ()
+
+
 def nonzero(xp: Any, x: Any, *, count: int) -> Any:
     """The indices of what is not zero, one row each."""
     return xp.argwhere(x)
@@ -115,6 +133,9 @@ ROWS: dict[str, Row] = {
     "take_along_axis": take_along_axis,
     "scatter_along": scatter_along,
     "pick": pick,
+    "mask_get": mask_get,
+    "mask_spread": mask_spread,
+    "mask_put": mask_put,
     "one_hot": one_hot,
     "nonzero": nonzero,
     "count_nonzero": count_nonzero,

@@ -1,7 +1,9 @@
 //! Convolution over one to three axes of contiguous NC(D)HW arrays: the product of the weight with windows
 //! laid out as columns, and its two adjoints. Work is cut by shape alone; sums run in a fixed order. Where rows of
-//! outputs fill vectors well, [`super::direct`] computes the same without columns.
+//! outputs fill vectors well, [`super::direct`] computes the same without columns; groups of one channel are
+//! [`super::depthwise`]'s.
 
+use crate::kernel::depthwise;
 use crate::kernel::direct::{self, Packed};
 use crate::kernel::gemm::Product;
 use crate::kernel::moves::Shared;
@@ -230,6 +232,9 @@ pub fn forward<T: Real>(
     one: T,
     par: &dyn Parallel,
 ) {
+    if depthwise::fits(g) {
+        return depthwise::forward(g, x, w, bias, y, one, par);
+    }
     let (rows, positions) = (g.depth() * g.window(), g.positions());
     if rows > 0 && g.width() > 0 && !g.is_pointwise() && direct::fits::<T>(g.output[2]) {
         let packed = Packed::new(g, |filter, row| w[filter * rows + row]);
@@ -273,6 +278,9 @@ pub fn forward<T: Real>(
 
 /// Sets `x` (zeros before) to the adjoint in the data: every output gradient goes back to its window.
 pub fn data_gradient<T: Real>(g: &Geometry, gy: &[T], w: &[T], x: Shared<T>, one: T, par: &dyn Parallel) {
+    if depthwise::gradient_fits(g) {
+        return depthwise::data_gradient(g, gy, w, x, one, par);
+    }
     let (window, positions, depth) = (g.window(), g.positions(), g.depth());
     let direct = depth > 0 && g.width() > 0 && !g.is_pointwise() && direct::fits::<T>(g.input[2]);
     if direct && let Some(back) = direct::mirrored(g) {
@@ -323,7 +331,19 @@ pub fn weight_gradient<T: Real>(g: &Geometry, x: &[T], gy: &[T], gw: &mut [T], o
     let sums = g.samples.div_ceil(together.max(1)).max(1);
     let mut partial = vec![T::default(); if sums > 1 { size * sums } else { 0 }];
     let target = Shared(if sums > 1 { partial.as_mut_ptr() } else { gw.as_mut_ptr() });
-    if !gw.is_empty() && !g.is_pointwise() && direct::weight_fits::<T>(g) {
+    if depthwise::fits(g) && g.width() == 1 {
+        let work = g.window() * g.positions() * together;
+        split(par, sums * g.groups, ((WORK / 2) / work.max(1)).max(1), |range| {
+            for unit in range {
+                let (sum, channel) = (unit / g.groups, unit % g.groups);
+                let place = (sum * size + channel * g.window()) as isize;
+                // SAFETY: the window of this unit's own sum and channel, zeros before.
+                let out = unsafe { std::slice::from_raw_parts_mut(target.at(place), g.window()) };
+                let samples = sum * together..g.samples.min((sum + 1) * together);
+                depthwise::weight_gradient(g, x, gy, channel, samples, out, one);
+            }
+        });
+    } else if !gw.is_empty() && !g.is_pointwise() && direct::weight_fits::<T>(g) {
         split(par, sums, 1, |range| {
             for sum in range {
                 // SAFETY: sum `sum` is this chunk's own, and zeros before.

@@ -1,23 +1,29 @@
 //! Loop drivers: how kernels walk memory. No formula of any op is here, and no op is known.
 
+pub mod bits;
 pub mod conv;
 mod copy;
+mod depthwise;
 mod direct;
 pub mod fold;
 pub mod gather;
 pub mod gemm;
 pub mod lane;
+pub mod lines;
 mod machine;
 pub mod math;
 pub mod moves;
+pub mod network;
 pub mod num;
 pub mod pass;
 pub mod philox;
 mod program;
+pub mod radix;
 pub mod real;
 pub mod reduce;
 mod reduction;
 pub(crate) mod scratch;
+pub mod select;
 pub mod sort;
 mod space;
 pub mod step;

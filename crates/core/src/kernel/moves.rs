@@ -39,8 +39,15 @@ macro_rules! with_word {
 }
 
 /// A pointer that chunks of one loop share; each writes elements of its own.
-#[derive(Clone, Copy)]
 pub struct Shared<T>(pub *mut T);
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Shared<T> {
+        *self
+    }
+}
+
+impl<T> Copy for Shared<T> {}
 
 // SAFETY: only an address; whoever writes through it argues that no other thread touches the element.
 unsafe impl<T> Send for Shared<T> {}

@@ -243,6 +243,12 @@ unsafe fn long_body(stream: &Stream, first: usize, out: &mut [u64]) {
     }
 }
 
+isa_versions! {
+    /// Fills `out`, of at most [`TILE`] elements, with the 64-bit words from `first` on.
+    pub fn fill_long -> unsafe fn(&Stream, usize, &mut [u64]) = long_body;
+    generics [] names [] fast true; args (stream: &Stream, first: usize, out: &mut [u64])
+}
+
 /// # Safety
 /// As [`long_body`].
 #[inline(always)]

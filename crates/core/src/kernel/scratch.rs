@@ -1,6 +1,12 @@
-//! Each thread's scratch memory: kept between passes, so that a tile costs no allocation.
+//! Scratch memory: each thread's own, kept between passes so that a tile costs no allocation, and large pieces from
+//! the pool of buffers, which are warm.
 
+use crate::error::{Error, ErrorKind, Result};
+use crate::storage::Buffer;
+use bytemuck::AnyBitPattern;
 use std::cell::Cell;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
 
 /// One cache line; scratch is handed out in whole ones.
 #[derive(Clone, Copy)]
@@ -27,4 +33,39 @@ pub fn with_scratch<R>(bytes: usize, body: impl FnOnce(*mut u8) -> R) -> R {
         let _ = SCRATCH.try_with(|kept| kept.set(lines));
     }
     result
+}
+
+/// Elements of any content, in memory of the pool that arrays come from.
+pub struct Space<T> {
+    buffer: Buffer,
+    len: usize,
+    elements: PhantomData<T>,
+}
+
+impl<T: AnyBitPattern> Space<T> {
+    /// Room for `len` elements for a kernel of `op`.
+    pub fn new(op: &'static str, len: usize) -> Result<Space<T>> {
+        let bytes = len.checked_mul(size_of::<T>());
+        let Some(buffer) = bytes.and_then(|bytes| Buffer::new(bytes.max(1))) else {
+            let text = format!("no memory for {len} elements of {} bytes to work with", size_of::<T>());
+            return Err(Error::new(ErrorKind::Memory, op, text));
+        };
+        Ok(Space { buffer, len, elements: PhantomData })
+    }
+}
+
+impl<T> Deref for Space<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        // SAFETY: the buffer has room for the elements, is aligned for any, and its bytes are initialised; any are
+        // an element.
+        unsafe { std::slice::from_raw_parts(self.buffer.as_ptr().cast(), self.len) }
+    }
+}
+
+impl<T> DerefMut for Space<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as above; the buffer is this one's own.
+        unsafe { std::slice::from_raw_parts_mut(self.buffer.as_ptr().cast(), self.len) }
+    }
 }

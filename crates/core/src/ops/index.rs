@@ -1,5 +1,6 @@
 //! Indexing by arrays: get, assign and accumulate at integer indices, and what is made of them. Basic
-//! indices (slices) are views, in `shape`; boolean masks become integers by `nonzero`.
+//! indices (slices) are views, in `shape`; boolean masks become integers by `nonzero`, except where one is all of
+//! the index (`mask`).
 
 use crate::attrs::{Attrs, Ints};
 use crate::kernel::gather::{self, Add, Axis, Bound, Rows, places};
@@ -14,9 +15,11 @@ use crate::{DType, Error, Layout, Result, Scalar, attrs, bf16, f16, with_type};
 use smallvec::{SmallVec, smallvec};
 
 mod along;
+mod mask;
 mod search;
 
 pub use along::{PICK, SCATTER_ALONG, TAKE_ALONG_AXIS, along, along_into};
+pub use mask::{MASK_GET, MASK_PUT, MASK_SPREAD, masked};
 pub use search::{COUNT_NONZERO, NONZERO, ONE_HOT, SEARCHSORTED};
 
 attrs! {
@@ -434,6 +437,9 @@ pub const OPS: &[&Op] = &[
     &TAKE_ALONG_AXIS,
     &SCATTER_ALONG,
     &PICK,
+    &MASK_GET,
+    &MASK_SPREAD,
+    &MASK_PUT,
     &NONZERO,
     &COUNT_NONZERO,
     &ONE_HOT,

@@ -4,8 +4,10 @@
 
 use crate::error::ErrorKind;
 use crate::kernel::moves::Shared;
-use crate::kernel::philox::{Stream, TILE, fill_normals, fill_units, fill_words};
+use crate::kernel::philox::{Stream, TILE, fill_long, fill_normals, fill_units, fill_words};
+use crate::kernel::radix::{self, At, Item};
 use crate::kernel::real::Real;
+use crate::kernel::scratch::Space;
 use crate::kernel::sort::stable;
 use crate::kernel::walk::{GRAIN, Walk, split};
 use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
@@ -389,20 +391,34 @@ fn run_permutation(a: &KernelArgs) -> Result<()> {
     let out: ViewMut = a.out(0);
     let n = out.layout.size();
     let stream = Stream::new(a.draw);
-    let mut keyed = vec![(0u64, 0i64); n];
+    let to = Shared(out.ptr::<i64>());
+    if n as u64 > 1 << 32 {
+        let mut keyed: Vec<(u64, i64)> = (0..n).map(|i| (stream.long_word(i), i as i64)).collect();
+        stable(&mut keyed, |item| *item, a.par);
+        // SAFETY: elements of the contiguous output.
+        keyed.iter().enumerate().for_each(|(i, item)| unsafe { *to.at(i as isize) = item.1 });
+        return Ok(());
+    }
+    let (mut keyed, mut spare) = (Space::<At<u64>>::new(a.op, n)?, Space::<At<u64>>::new(a.op, n)?);
     let base = Shared(keyed.as_mut_ptr());
     split(a.par, n, GRAIN, |range| {
-        stream.long_words(range, |i, word| {
-            // SAFETY: entry i, this chunk's own.
-            unsafe { *base.at(i as isize) = (word, i as i64) };
-        });
+        let mut words = [0u64; TILE];
+        for start in range.clone().step_by(TILE) {
+            let words = &mut words[..TILE.min(range.end - start)];
+            // SAFETY: at most a tile; entries of this chunk's own.
+            unsafe {
+                fill_long()(&stream, start, words);
+                for (i, &key) in words.iter().enumerate() {
+                    *base.at((start + i) as isize) = At::new(key, start + i);
+                }
+            }
+        }
     });
-    stable(&mut keyed, |item| *item, a.par);
-    let to = Shared(out.ptr::<i64>());
+    let keyed = if radix::sort(&mut keyed, &mut spare, a.par) { &spare } else { &keyed };
     split(a.par, n, GRAIN, |range| {
         for i in range {
             // SAFETY: element i of the contiguous output, this chunk's own.
-            unsafe { *to.at(i as isize) = keyed[i].1 };
+            unsafe { *to.at(i as isize) = i64::from(keyed[i].place) };
         }
     });
     Ok(())

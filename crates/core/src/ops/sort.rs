@@ -1,18 +1,18 @@
 //! Sorting along an axis: sort, argsort, topk. All are stable, with NaN as the greatest value.
 
+use crate::kernel::lines::{self, Lines, Placed};
 use crate::kernel::moves::Shared;
-use crate::kernel::sort::{Order, stable};
-use crate::kernel::walk::{offsets, split};
+use crate::kernel::radix::Key;
+use crate::kernel::select;
+use crate::kernel::sort::Order;
 use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
 use crate::ops::index::{SCATTER_ALONG, along_into};
 use crate::ops::shape::with_size;
-use crate::par::{Parallel, Serial};
 use crate::rules::{IntoOperand, Sym, Vjp};
-use crate::shape::{Shape, check_axis};
+use crate::shape::check_axis;
 use crate::view::ViewMut;
-use crate::{DType, Element, Error, Result, Scalar, attrs, with_type};
+use crate::{DType, Element, Error, Layout, Result, Scalar, attrs, with_type};
 use smallvec::{SmallVec, smallvec};
-use std::cmp::Reverse;
 
 /// Whether `a` comes before `b`.
 pub fn less<T: Order>(a: &T, b: &T) -> bool {
@@ -29,57 +29,6 @@ fn sort_axis(op: &'static str, axis: i64, shape: &[usize]) -> Result<usize> {
     check_axis(op, axis, shape.len().max(1))
 }
 
-/// The lines of a shape along an axis: where each begins, and its length and step.
-struct Lines {
-    starts: Vec<isize>,
-    len: usize,
-    step: isize,
-}
-
-impl Lines {
-    fn new(layout: &crate::Layout, axis: usize) -> Lines {
-        match layout.shape.get(axis) {
-            None => Lines { starts: vec![0], len: 1, step: 1 },
-            Some(&len) => {
-                let rest: Shape = if len == 0 { smallvec![0] } else { with_size(&layout.shape, axis, 1) };
-                let strides = if len == 0 { &[0][..] } else { &layout.strides };
-                Lines { starts: offsets(&rest, strides), len, step: layout.strides[axis] }
-            }
-        }
-    }
-}
-
-/// Calls `body(line, how)` for every line: a few long lines one after the other, each using all threads;
-/// many lines beside each other.
-fn each_line(par: &dyn Parallel, lines: &Lines, body: impl Fn(usize, &dyn Parallel) + Sync) {
-    if lines.len > 1 << 16 {
-        (0..lines.starts.len()).for_each(|line| body(line, par));
-    } else {
-        // Sorting costs tens of nanoseconds an element.
-        split(par, lines.starts.len(), (4096 / lines.len.max(1)).max(1), |range| {
-            range.for_each(|line| body(line, &Serial));
-        });
-    }
-}
-
-/// The elements of a line with their positions, in order.
-fn ordered<T: Order>(
-    from: Shared<T>,
-    start: isize,
-    lines: &Lines,
-    ascending: bool,
-    par: &dyn Parallel,
-) -> Vec<(T::Key, usize)> {
-    let mut items: Vec<(T::Key, usize)> =
-        (0..lines.len).map(|i| (from.at_line(start, i, lines.step).key(), i)).collect();
-    if ascending {
-        stable(&mut items, |item| item.0, par);
-    } else {
-        stable(&mut items, |item| Reverse(item.0), par);
-    }
-    items
-}
-
 fn infer_argsort(a: &InferArgs) -> Result<Inferred> {
     let x = &a.ins[0];
     sort_axis(a.op, a.attrs.get::<Sort>().axis, &x.shape)?;
@@ -87,30 +36,64 @@ fn infer_argsort(a: &InferArgs) -> Result<Inferred> {
 }
 
 fn run_argsort(a: &KernelArgs) -> Result<()> {
-    with_type!(all a.ins[0].dtype, T => argsort::<T>(a, None, &a.out(0)))
+    with_type!(all a.ins[0].dtype, T => argsort::<T>(a, None, Some(&a.out(0))))
 }
 
-/// Writes positions to `indices` and, where asked, the elements to `values`.
-fn argsort<T: Order>(a: &KernelArgs, values: Option<&ViewMut>, indices: &ViewMut) -> Result<()> {
-    let (x, attrs) = (&a.ins[0], a.attrs.get::<Sort>());
-    let axis = sort_axis(a.op, attrs.axis, &x.layout.shape)?;
-    let (lines, targets) = (Lines::new(x.layout, axis), Lines::new(indices.layout, axis));
-    let from = Shared(x.ptr::<T>().cast_mut());
-    let to = Shared(indices.ptr::<i64>());
-    let values = values.map(|v| Shared(v.ptr::<T>()));
-    each_line(a.par, &lines, |line, par| {
-        let items = ordered(from, lines.starts[line], &lines, attrs.is_ascend, par);
-        for (i, &(_, position)) in items.iter().enumerate() {
-            let at = targets.starts[line] + i as isize * targets.step;
-            // SAFETY: offsets of the layouts; both outputs are contiguous and of one shape; lines are disjoint.
-            unsafe {
-                *to.at(at) = position as i64;
-                if let Some(values) = values {
-                    *values.at(at) = *from.at(lines.starts[line] + position as isize * lines.step);
-                }
+/// Where sorted elements and their positions go; all are of one shape, the outputs contiguous.
+struct Sorted<'a, T> {
+    from: Shared<T>,
+    lines: &'a Lines,
+    targets: &'a Lines,
+    values: Option<Shared<T>>,
+    positions: Option<Shared<i64>>,
+}
+
+impl<T: Element> Sorted<'_, T> {
+    /// Writes what comes to `start..` of a line.
+    fn write<P: Placed>(&self, line: usize, start: usize, items: &[P]) {
+        let (first, step) = (self.targets.at(line, start), self.targets.step);
+        if let Some(to) = self.positions {
+            for (i, item) in items.iter().enumerate() {
+                // SAFETY: an offset of the contiguous output; lines are disjoint.
+                unsafe { *to.at(first + i as isize * step) = item.place() as i64 };
             }
         }
-    });
+        if let Some(to) = self.values {
+            for (i, item) in items.iter().enumerate() {
+                // SAFETY: as above.
+                unsafe {
+                    *to.at(first + i as isize * step) = self.from.read(self.lines.at(line, item.place()))
+                };
+            }
+        }
+    }
+}
+
+/// Writes positions to `indices` and the elements to `values`, where asked.
+fn argsort<T: Order>(a: &KernelArgs, values: Option<&ViewMut>, indices: Option<&ViewMut>) -> Result<()> {
+    let (x, attrs) = (&a.ins[0], a.attrs.get::<Sort>());
+    let axis = sort_axis(a.op, attrs.axis, &x.layout.shape)?;
+    let lines = Lines::new(x.layout, axis);
+    let sorted = Sorted {
+        from: Shared(x.ptr::<T>().cast_mut()),
+        lines: &lines,
+        targets: &Lines::new(&Layout::contiguous(&x.layout.shape), axis),
+        values: values.map(|v| Shared(v.ptr::<T>())),
+        positions: indices.map(|v| Shared(v.ptr::<i64>())),
+    };
+    if lines::has_places::<T>(&lines) {
+        return lines::sorted::<T, T::Placed>(
+            a.op,
+            x,
+            &lines,
+            attrs.is_ascend,
+            a.par,
+            |line, start, items| {
+                sorted.write(line, start, items);
+            },
+        );
+    }
+    lines::sorted_places::<T>(x, &lines, attrs.is_ascend, a.par, |line, items| sorted.write(line, 0, items));
     Ok(())
 }
 
@@ -132,7 +115,9 @@ fn infer_sort(a: &InferArgs) -> Result<Inferred> {
 fn run_sort(a: &KernelArgs) -> Result<()> {
     let out = a.out(0);
     with_type!(all out.dtype, T => match &a.outs[1] {
-        Some(positions) => argsort::<T>(a, Some(&out), positions),
+        // Equal keys of different elements keep their order, so their places must be known.
+        Some(positions) => argsort::<T>(a, Some(&out), Some(positions)),
+        None if !T::HAS_BITS || lines::has_merged::<T>(&a.ins[0], a.par) => argsort::<T>(a, Some(&out), None),
         None => sort_values::<T>(a),
     })
 }
@@ -141,29 +126,22 @@ fn sort_values<T: Order>(a: &KernelArgs) -> Result<()> {
     let (x, out, attrs) = (&a.ins[0], a.out(0), a.attrs.get::<Sort>());
     let axis = sort_axis(a.op, attrs.axis, &x.layout.shape)?;
     let (lines, targets) = (Lines::new(x.layout, axis), Lines::new(out.layout, axis));
-    let (from, to) = (Shared(x.ptr::<T>().cast_mut()), Shared(out.ptr::<T>()));
-    each_line(a.par, &lines, |line, par| {
-        let read = |i| from.at_line(lines.starts[line], i, lines.step);
-        let mut items: Vec<T> = (0..lines.len).map(read).collect();
-        if attrs.is_ascend {
-            stable(&mut items, |x| x.key(), par);
-        } else {
-            stable(&mut items, |x| Reverse(x.key()), par);
+    let (to, ascending) = (Shared(out.ptr::<T>()), attrs.is_ascend);
+    let flip = if ascending { T::Bits::default() } else { T::Bits::MAX };
+    lines::sorted::<T, T::Bits>(a.op, x, &lines, ascending, a.par, |line, start, items| {
+        let (first, step) = (targets.at(line, start), targets.step);
+        // SAFETY: offsets of the output's layout; lines are disjoint.
+        unsafe {
+            if step == 1 {
+                let row = std::slice::from_raw_parts_mut(to.at(first), items.len());
+                row.iter_mut().zip(items).for_each(|(to, bits)| *to = T::from_bits(bits.flip(flip)));
+            } else {
+                for (i, bits) in items.iter().enumerate() {
+                    *to.at(first + i as isize * step) = T::from_bits(bits.flip(flip));
+                }
+            }
         }
-        for (i, &item) in items.iter().enumerate() {
-            // SAFETY: offsets of the output's layout; lines are disjoint.
-            unsafe { *to.at(targets.starts[line] + i as isize * targets.step) = item };
-        }
-    });
-    Ok(())
-}
-
-impl<T: Element> Shared<T> {
-    /// Element `i` of a line of the input.
-    fn at_line(self, start: isize, i: usize, step: isize) -> T {
-        // SAFETY: called for the lines of this pointer's own layout only.
-        unsafe { *self.at(start + i as isize * step) }
-    }
+    })
 }
 
 /// The gradient of sorted or selected values goes back to where they came from.
@@ -257,63 +235,49 @@ fn topk<T: Order>(a: &KernelArgs) -> Result<()> {
     }
     let hidden = a.outs.get(if second.is_some() { 2 } else { 1 }).copied().flatten();
     let from = Shared(x.ptr::<T>().cast_mut());
-    each_line(a.par, &lines, |line, par| {
-        let items = selected::<T>(from, lines.starts[line], &lines, k, attrs.is_ascend, par);
-        for (i, &(_, position)) in items.iter().enumerate() {
-            let at = targets.starts[line] + i as isize * targets.step;
-            let value = from.at_line(lines.starts[line], position, lines.step);
-            match attrs.ret_typ.as_str() {
-                "mask" => write_index(&first, whole.starts[line] + position as isize * whole.step, 1),
-                "indices" => write_index(&first, at, position),
-                // SAFETY: an offset of the contiguous output; lines are disjoint.
-                _ => unsafe { *Shared(first.ptr::<T>()).at(at) = value },
+    let kind = attrs.ret_typ.as_str();
+    let (value, mask) = (matches!(kind, "value" | "both"), kind == "mask");
+    let put = number_writer(first.dtype);
+    let others = [second, hidden].map(|out| out.map(|out| (Shared(out.start()), number_writer(out.dtype))));
+    let first = Shared(first.start());
+    select::first_places::<T>(a.op, x, &lines, k, attrs.is_ascend, a.par, |line, i, place| {
+        let at = targets.at(line, i);
+        // SAFETY: offsets of the contiguous outputs, of their dtypes; lines are disjoint.
+        unsafe {
+            if value {
+                *first.at(0).cast::<T>().offset(at) = from.read(lines.at(line, place));
+            } else if mask {
+                put(first.at(0), whole.at(line, place), 1);
+            } else {
+                put(first.at(0), at, place);
             }
-            if let Some(second) = &second {
-                write_index(second, at, position);
-            }
-            if let Some(hidden) = &hidden {
-                write_index(hidden, at, position);
+            for (to, put) in others.iter().flatten() {
+                put(to.at(0), at, place);
             }
         }
-    });
-    Ok(())
+    })
 }
 
-/// The first `k` elements of a line in order; equal ones by position.
-fn selected<T: Order>(
-    from: Shared<T>,
-    start: isize,
-    lines: &Lines,
-    k: usize,
-    ascending: bool,
-    par: &dyn Parallel,
-) -> Vec<(T::Key, usize)> {
-    if k * 4 > lines.len {
-        let mut items = ordered(from, start, lines, ascending, par);
-        items.truncate(k);
-        return items;
-    }
-    let read = |i| (from.at_line(start, i, lines.step).key(), i);
-    let mut items: Vec<(T::Key, usize)> = (0..lines.len).map(read).collect();
-    let order = |a: &(T::Key, usize), b: &(T::Key, usize)| {
-        let by_key = if ascending { a.0.cmp(&b.0) } else { b.0.cmp(&a.0) };
-        by_key.then(a.1.cmp(&b.1))
-    };
-    if k > 0 && k < items.len() {
-        items.select_nth_unstable_by(k - 1, order);
-    }
-    items.truncate(k);
-    items.sort_unstable_by(order);
-    items
-}
+/// Writes an integer as element `at` of memory of a dtype.
+type WriteNumber = unsafe fn(*mut u8, isize, usize);
 
-/// Writes an integer at offset `at` of a contiguous output of any dtype.
-fn write_index(out: &ViewMut, at: isize, index: usize) {
-    let mut bytes = [0u8; 16];
-    Scalar::Int(index as i128).write(out.dtype, &mut bytes);
-    let size = out.dtype.size();
-    // SAFETY: an offset of the contiguous output; lines are disjoint.
-    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), out.start().offset(at * size as isize), size) };
+/// How to write an integer to an array of a dtype.
+fn number_writer(dtype: DType) -> WriteNumber {
+    /// # Safety
+    /// `to` has an element `at` of the type.
+    unsafe fn write<T: Element>(to: *mut u8, at: isize, number: usize) {
+        let mut bytes = [0u8; 16];
+        Scalar::Int(number as i128).write(T::DTYPE, &mut bytes);
+        // SAFETY: the caller's.
+        unsafe { *to.cast::<T>().offset(at) = bytemuck::pod_read_unaligned(&bytes[..size_of::<T>()]) };
+    }
+    match dtype {
+        // SAFETY: the caller's.
+        DType::I64 => |to, at, number| unsafe { *to.cast::<i64>().offset(at) = number as i64 },
+        // SAFETY: the caller's.
+        DType::F32 => |to, at, number| unsafe { *to.cast::<f32>().offset(at) = number as f32 },
+        other => with_type!(all other, T => write::<T>),
+    }
 }
 
 fn grad_topk<'r>(v: &Vjp<'r>) -> SmallVec<[Option<Sym<'r>>; 3]> {

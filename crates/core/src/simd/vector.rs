@@ -31,7 +31,7 @@ pub unsafe trait Vector: Copy {
     /// # Safety
     /// As the trait's.
     unsafe fn multiply_add(self, x: Self, sum: Self) -> Self;
-    /// The first `n` lanes, zeros after them.
+    /// The first `n` lanes, zeros after them; no more than `n` elements are read.
     ///
     /// # Safety
     /// As the trait's.
@@ -95,8 +95,7 @@ macro_rules! plain {
             #[inline(always)]
             unsafe fn first(from: *const $t, n: usize) -> Self {
                 // SAFETY: the caller's.
-                let all = unsafe { Self::load(from) };
-                Plain(std::array::from_fn(|l| if l < n { all.0[l] } else { 0.0 }))
+                Plain(std::array::from_fn(|l| if l < n { unsafe { *from.add(l) } } else { 0.0 }))
             }
             #[inline(always)]
             unsafe fn store_first(self, to: *mut $t, n: usize) {

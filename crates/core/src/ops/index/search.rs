@@ -2,6 +2,7 @@
 
 use super::check_index_dtype;
 use crate::error::ErrorKind;
+use crate::kernel::bits::{counts_before, each_set};
 use crate::kernel::moves::{Shared, dense};
 use crate::kernel::walk::{GRAIN, split};
 use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run};
@@ -15,17 +16,6 @@ attrs! {
     pub struct Count { count: i64 }
 }
 
-fn counts(mask: &[Bool], par: &dyn crate::par::Parallel) -> Vec<usize> {
-    let mut out = vec![0usize; mask.len().div_ceil(GRAIN)];
-    let target = Shared(out.as_mut_ptr());
-    split(par, mask.len(), GRAIN, |range| {
-        let n = mask[range.clone()].iter().filter(|b| b.get()).count();
-        // SAFETY: one chunk, one entry.
-        unsafe { *target.at((range.start / GRAIN) as isize) = n };
-    });
-    out
-}
-
 /// `count_nonzero(x)`: over all elements, an int64 without axes.
 pub static COUNT_NONZERO: Op = Op {
     grad: Grad::Zero,
@@ -36,7 +26,8 @@ pub static COUNT_NONZERO: Op = Op {
             Ok(Inferred { ins: smallvec![DType::Bool], outs: smallvec![Meta::new(Shape::new(), DType::I64)] })
         },
         Run::Kernel(|a| {
-            let total: usize = counts(&dense::<Bool>(&a.ins[0], a.par), a.par).iter().sum();
+            let before = counts_before(&dense::<Bool>(&a.ins[0], a.par), a.par);
+            let total = before[before.len() - 1];
             // SAFETY: the output's one element.
             unsafe { *a.out(0).ptr::<i64>() = total as i64 };
             Ok(())
@@ -56,34 +47,40 @@ fn infer_nonzero(a: &InferArgs) -> Result<Inferred> {
 fn run_nonzero(a: &KernelArgs) -> Result<()> {
     let (x, out) = (&a.ins[0], a.out(0));
     let mask = dense::<Bool>(x, a.par);
-    let counts = counts(&mask, a.par);
-    let total: usize = counts.iter().sum();
+    let before = counts_before(&mask, a.par);
+    let total = before[before.len() - 1];
     if total != out.layout.shape[0] {
         let text = format!("{total} elements are not zero, but {} were counted before", out.layout.shape[0]);
         return Err(Error::new(ErrorKind::State, a.op, text));
     }
-    let starts: Vec<usize> = counts
-        .iter()
-        .scan(0, |sum, &n| {
-            *sum += n;
-            Some(*sum - n)
-        })
-        .collect();
     let shape = &x.layout.shape;
-    let to = Shared(out.ptr::<i64>());
+    let Some((&inner, outer)) = shape.split_last() else {
+        // An array without axes has rows without entries.
+        return Ok(());
+    };
+    let (axes, to) = (shape.len(), Shared(out.ptr::<i64>()));
     split(a.par, mask.len(), GRAIN, |range| {
-        let mut row = starts[range.start / GRAIN];
-        for at in range {
-            if mask[at].get() {
-                let mut rest = at;
-                for axis in (0..shape.len()).rev() {
-                    // SAFETY: rows of a chunk start after those of earlier chunks; their number was checked.
-                    unsafe { *to.at((row * shape.len() + axis) as isize) = (rest % shape[axis]) as i64 };
-                    rest /= shape[axis];
-                }
-                row += 1;
-            }
+        let first = before[range.start / GRAIN];
+        if axes == 1 {
+            // SAFETY: rows of a chunk start after those of earlier chunks; their number was checked.
+            return each_set(&mask, range, first, |at, n| unsafe { *to.at(n as isize) = at as i64 });
         }
+        // The row of the last axis that the place is in: where it ends, and its other indices.
+        let (mut end, mut index) = (0, vec![0i64; axes - 1]);
+        each_set(&mask, range, first, |at, n| {
+            if at >= end {
+                end = at - at % inner + inner;
+                let mut rest = at / inner;
+                for (to, &size) in index.iter_mut().zip(outer).rev() {
+                    *to = (rest % size) as i64;
+                    rest /= size;
+                }
+            }
+            // SAFETY: as above.
+            let row = unsafe { std::slice::from_raw_parts_mut(to.at((n * axes) as isize), axes) };
+            row[..axes - 1].copy_from_slice(&index);
+            row[axes - 1] = (at + inner - end) as i64;
+        });
     });
     Ok(())
 }

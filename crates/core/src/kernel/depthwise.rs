@@ -1,0 +1,430 @@
+//! Convolution of each channel with filters of its own, and its adjoints: a plane is copied once with its padding, and
+//! the sums of whole rows (or of all rows, whose ends then count for nothing) run over it in vectors.
+//!
+//! Every result is one sum in a fixed order (place in the window; for weights, rows and samples).
+
+use crate::kernel::conv::{Geometry, Real};
+use crate::kernel::moves::Shared;
+use crate::kernel::walk::split;
+use crate::par::Parallel;
+use crate::simd::vector::Vector;
+use crate::with_vectors;
+use std::ops::Range;
+
+/// Multiply-adds a chunk should have.
+const WORK: usize = 1 << 18;
+/// Vectors of sums that are computed together.
+const ACROSS: usize = 4;
+/// Places in the window whose dot products are computed together.
+const PLACES: usize = 9;
+/// Elements past the end of a plane that whole vectors may touch.
+const SLACK: usize = 16 * ACROSS;
+
+/// Whether a convolution over rows and columns has one channel in a group, and filters that are worth it.
+pub fn fits(g: &Geometry) -> bool {
+    g.depth() == 1 && g.window() > 1 && [g.input[0], g.kernel[0], g.output[0]] == [1; 3] && g.pad[0] == 0
+}
+
+/// How far a window reaches beyond its first row and column.
+fn reach(g: &Geometry) -> [usize; 2] {
+    [1, 2].map(|axis| (g.kernel[axis] - 1) * g.dilate[axis])
+}
+
+/// Where rows of an array come to lie in a plane: row i, column j at `first + i * row + j * column`.
+#[derive(Clone, Copy)]
+struct Grid {
+    rows: usize,
+    columns: usize,
+    first: usize,
+    row: usize,
+    column: usize,
+}
+
+/// Rows of a plane to add up: `count` of them, `len` sums each, `step` apart in the plane and in the sums.
+struct Sums<'a, T> {
+    plane: *const T,
+    /// What each place in the window adds to a sum's start, and its weight.
+    offsets: &'a [usize],
+    weight: *const T,
+    count: usize,
+    len: usize,
+    step: usize,
+    out: *mut T,
+}
+
+/// # Safety
+/// The plane has every window of the sums and [`SLACK`] more elements, and so has `out` for the sums.
+#[inline(always)]
+unsafe fn sums_body<V: Vector>(s: &Sums<V::Item>) {
+    // SAFETY: the caller's.
+    unsafe {
+        for line in 0..s.count {
+            let (plane, out) = (s.plane.add(line * s.step), s.out.add(line * s.step));
+            let mut x = 0;
+            while x < s.len {
+                let mut sums = [V::zero(); ACROSS];
+                for (k, &offset) in s.offsets.iter().enumerate() {
+                    let (w, from) = (V::splat(*s.weight.add(k)), plane.add(x + offset));
+                    for j in 0..ACROSS {
+                        sums[j] = w.multiply_add(V::load(from.add(j * V::LANES)), sums[j]);
+                    }
+                }
+                for j in 0..ACROSS {
+                    sums[j].store_first(out.add(x + j * V::LANES), V::LANES);
+                }
+                x += ACROSS * V::LANES;
+            }
+        }
+    }
+}
+
+with_vectors! {
+    /// # Safety
+    /// As [`sums_body`].
+    unsafe fn sums<T>(s: &Sums<T>) = sums_body
+}
+
+/// Rows to copy: between contiguous ones of `grid.columns` and a plane.
+struct Copy<T> {
+    plane: *mut T,
+    rows: *mut T,
+    grid: Grid,
+    /// What is added to what is taken from the plane.
+    bias: T,
+    one: T,
+}
+
+/// # Safety
+/// The plane has every place of the grid (and [`SLACK`] more elements), and `rows` its rows.
+#[inline(always)]
+unsafe fn put_body<V: Vector>(c: &Copy<V::Item>) {
+    let g = &c.grid;
+    // SAFETY: the caller's.
+    unsafe {
+        for i in 0..g.rows {
+            let (to, from) = (c.plane.add(g.first + i * g.row), c.rows.add(i * g.columns));
+            if g.column == 1 {
+                for x in (0..g.columns).step_by(V::LANES) {
+                    let n = V::LANES.min(g.columns - x);
+                    V::first(from.add(x), n).store_first(to.add(x), n);
+                }
+            } else {
+                for j in 0..g.columns {
+                    *to.add(j * g.column) = *from.add(j);
+                }
+            }
+        }
+    }
+}
+
+with_vectors! {
+    /// Copies rows into a plane.
+    ///
+    /// # Safety
+    /// As [`put_body`].
+    unsafe fn put<T>(c: &Copy<T>) = put_body
+}
+
+/// # Safety
+/// As [`put_body`].
+#[inline(always)]
+unsafe fn take_body<V: Vector>(c: &Copy<V::Item>) {
+    let g = &c.grid;
+    // SAFETY: the caller's.
+    unsafe {
+        let (bias, one) = (V::splat(c.bias), V::splat(c.one));
+        for i in 0..g.rows {
+            let (from, to) = (c.plane.add(g.first + i * g.row), c.rows.add(i * g.columns));
+            for x in (0..g.columns).step_by(V::LANES) {
+                let n = V::LANES.min(g.columns - x);
+                let from = from.add(x * g.column);
+                let values = if g.column == 1 { V::load(from) } else { spaced::<V>(from, g.column, n) };
+                bias.multiply_add(one, values).store_first(to.add(x), n);
+            }
+        }
+    }
+}
+
+/// `n` elements that are `step` apart.
+///
+/// # Safety
+/// They are readable.
+#[inline(always)]
+unsafe fn spaced<V: Vector>(from: *const V::Item, step: usize, n: usize) -> V {
+    let mut values = [V::Item::default(); 16];
+    // SAFETY: the caller's; no vector has more lanes than 16.
+    unsafe {
+        if step == 2 && n == V::LANES {
+            for l in 0..V::LANES {
+                values[l] = *from.add(2 * l);
+            }
+        } else {
+            for l in 0..n {
+                values[l] = *from.add(step * l);
+            }
+        }
+        V::load(values.as_ptr())
+    }
+}
+
+with_vectors! {
+    /// Copies rows out of a plane.
+    ///
+    /// # Safety
+    /// As [`put_body`], with [`SLACK`] more elements in the plane.
+    unsafe fn take<T>(c: &Copy<T>) = take_body
+}
+
+/// What each place in the window adds to its start, in rows of `row` elements.
+fn offsets(g: &Geometry, row: usize) -> Vec<usize> {
+    let [_, kh, kw] = g.kernel;
+    (0..kh * kw).map(|k| k / kw * g.dilate[1] * row + k % kw * g.dilate[2]).collect()
+}
+
+/// The part of `size` elements, moved by `pad`, that lies in a plane of `room`: how many to skip, and where it is.
+fn part(size: usize, pad: usize, room: usize) -> Range<usize> {
+    0..size.min(room.saturating_sub(pad))
+}
+
+/// Sets the output to the convolution of `x` with `w`, plus `bias` for each filter.
+pub fn forward<T: Real>(
+    g: &Geometry,
+    x: &[T],
+    w: &[T],
+    bias: Option<&[T]>,
+    y: Shared<T>,
+    one: T,
+    par: &dyn Parallel,
+) {
+    let ([_, ih, iw], [_, oh, ow], [_, sh, sw]) = (g.input, g.output, g.stride);
+    let [rh, rw] = reach(g);
+    let (rows, row) = ((oh - 1) * sh + rh + 1, (ow - 1) * sw + rw + 1);
+    let (offsets, window, positions) = (offsets(g, row), g.window(), g.positions());
+    let (tall, wide) = (part(ih, g.pad[1], rows), part(iw, g.pad[2], row));
+    // Of unit steps down, all rows are one: sums at their ends are dropped.
+    let (count, len) = if sh == 1 { (1, (oh - 1) * row + row - rw) } else { (oh, row - rw) };
+    let grain = (WORK / (g.width() * window * positions).max(1)).max(1);
+    split(par, g.samples * g.groups, grain, |range| {
+        let mut plane = vec![T::default(); rows * row + SLACK];
+        let mut found = vec![T::default(); rows * row + SLACK];
+        for unit in range {
+            let group = unit % g.groups;
+            // SAFETY: the part of the image that lies in the plane; rows of the image are `iw` apart, of which
+            // `wide` are copied one row at a time; every window lies in the plane; outputs are this unit's own.
+            unsafe {
+                let image = x[unit * ih * iw..].as_ptr().cast_mut();
+                let first = g.pad[1] * row + g.pad[2];
+                fill(
+                    &mut plane,
+                    image,
+                    iw,
+                    Grid { rows: tall.end, columns: wide.end, first, row, column: 1 },
+                    one,
+                );
+                for f in 0..g.width() {
+                    let filter = group * g.width() + f;
+                    sums(&Sums {
+                        plane: plane.as_ptr(),
+                        offsets: &offsets,
+                        weight: w[filter * window..].as_ptr(),
+                        count,
+                        len,
+                        step: sh * row,
+                        out: found.as_mut_ptr(),
+                    });
+                    take(&Copy {
+                        plane: found.as_mut_ptr(),
+                        rows: y.at(((unit * g.width() + f) * positions) as isize),
+                        grid: Grid { rows: oh, columns: ow, first: 0, row: sh * row, column: sw },
+                        bias: bias.map_or(T::default(), |bias| bias[filter]),
+                        one,
+                    });
+                }
+            }
+        }
+    });
+}
+
+/// Copies the first `grid.columns` elements of rows that are `stride` apart into a plane.
+///
+/// # Safety
+/// As [`put_body`].
+unsafe fn fill<T: Real>(plane: &mut [T], from: *mut T, stride: usize, grid: Grid, one: T) {
+    let copy = |rows, grid| Copy { plane: plane.as_ptr().cast_mut(), rows, grid, bias: T::default(), one };
+    // SAFETY: the caller's.
+    unsafe {
+        if stride == grid.columns {
+            return put(&copy(from, grid));
+        }
+        for i in 0..grid.rows {
+            let first = grid.first + i * grid.row;
+            put(&copy(from.add(i * stride), Grid { rows: 1, first, ..grid }));
+        }
+    }
+}
+
+/// Whether [`data_gradient`] can be used: one filter for each channel, no more padding than the window reaches.
+pub fn gradient_fits(g: &Geometry) -> bool {
+    let [rh, rw] = reach(g);
+    fits(g) && g.width() == 1 && g.pad[1] <= rh && g.pad[2] <= rw
+}
+
+/// Sets `x` to the adjoint in the data: the output gradients, set apart by the strides, with the window turned round.
+pub fn data_gradient<T: Real>(g: &Geometry, gy: &[T], w: &[T], x: Shared<T>, one: T, par: &dyn Parallel) {
+    let ([_, ih, iw], [_, oh, ow], [_, sh, sw]) = (g.input, g.output, g.stride);
+    let [rh, rw] = reach(g);
+    let (rows, row) = (ih + rh, iw + rw);
+    let (offsets, window, positions) = (offsets(g, row), g.window(), g.positions());
+    let first = (rh - g.pad[1]) * row + rw - g.pad[2];
+    let grain = (WORK / (window * ih * iw).max(1)).max(1);
+    split(par, g.samples * g.groups, grain, |range| {
+        let mut plane = vec![T::default(); rows * row + SLACK];
+        let mut found = vec![T::default(); rows * row + SLACK];
+        for unit in range {
+            let channel = unit % g.groups;
+            let turned: Vec<T> = w[channel * window..][..window].iter().rev().copied().collect();
+            // SAFETY: an output's place, set apart, is below the input's size plus the reach; every window lies in
+            // the plane; the image is this unit's own.
+            unsafe {
+                let from = gy[unit * positions..].as_ptr().cast_mut();
+                fill(
+                    &mut plane,
+                    from,
+                    ow,
+                    Grid { rows: oh, columns: ow, first, row: sh * row, column: sw },
+                    one,
+                );
+                sums(&Sums {
+                    plane: plane.as_ptr(),
+                    offsets: &offsets,
+                    weight: turned.as_ptr(),
+                    count: 1,
+                    len: (ih - 1) * row + iw,
+                    step: row,
+                    out: found.as_mut_ptr(),
+                });
+                take(&Copy {
+                    plane: found.as_mut_ptr(),
+                    rows: x.at((unit * ih * iw) as isize),
+                    grid: Grid { rows: ih, columns: iw, first: 0, row, column: 1 },
+                    bias: T::default(),
+                    one,
+                });
+            }
+        }
+    });
+}
+
+/// Products of a plane's rows with output gradients, summed for up to [`PLACES`] places in the window.
+struct Dots<'a, T> {
+    plane: *const T,
+    offsets: &'a [usize],
+    /// Rows of a plane, how far apart, and outputs in each.
+    rows: usize,
+    row: usize,
+    columns: usize,
+    gy: *const T,
+    /// Sums are added to `out[place]`.
+    out: *mut T,
+}
+
+/// # Safety
+/// The plane has every window; there are gradients for every output; `out` has an element for each offset.
+#[inline(always)]
+unsafe fn dots_body<V: Vector>(d: &Dots<V::Item>) {
+    // SAFETY: the caller's; loads of a row's last vector are cut off at its end.
+    unsafe {
+        for block in (0..d.offsets.len()).step_by(PLACES) {
+            // Places beyond the end repeat the last one; their sums are dropped.
+            let last = d.offsets.len() - 1;
+            let offsets: [usize; PLACES] = std::array::from_fn(|k| d.offsets[(block + k).min(last)]);
+            let mut sums = [V::zero(); PLACES];
+            for i in 0..d.rows {
+                let (plane, gy) = (d.plane.add(i * d.row), d.gy.add(i * d.columns));
+                let mut x = 0;
+                while x + V::LANES <= d.columns {
+                    let g = V::load(gy.add(x));
+                    for k in 0..PLACES {
+                        sums[k] = g.multiply_add(V::load(plane.add(x + offsets[k])), sums[k]);
+                    }
+                    x += V::LANES;
+                }
+                if x < d.columns {
+                    let n = d.columns - x;
+                    let g = V::first(gy.add(x), n);
+                    for k in 0..PLACES {
+                        sums[k] = g.multiply_add(V::first(plane.add(x + offsets[k]), n), sums[k]);
+                    }
+                }
+            }
+            for k in 0..PLACES.min(d.offsets.len() - block) {
+                *d.out.add(block + k) += sums[k].total();
+            }
+        }
+    }
+}
+
+with_vectors! {
+    /// # Safety
+    /// As [`dots_body`].
+    unsafe fn dots<T>(d: &Dots<T>) = dots_body
+}
+
+/// Adds to `out`, one element for each place in the window, the gradient of a channel's weight over some samples.
+///
+/// Columns of the padded plane are ordered by their remainder by the stride, so that neighbouring windows have
+/// neighbouring elements.
+pub fn weight_gradient<T: Real>(
+    g: &Geometry,
+    x: &[T],
+    gy: &[T],
+    channel: usize,
+    samples: Range<usize>,
+    out: &mut [T],
+    one: T,
+) {
+    let ([_, ih, iw], [_, oh, ow], [_, sh, sw]) = (g.input, g.output, g.stride);
+    let [rh, rw] = reach(g);
+    let phase = ow + rw / sw;
+    let (rows, row) = ((oh - 1) * sh + rh + 1, phase * sw);
+    let [_, kh, kw] = g.kernel;
+    let offsets: Vec<usize> = (0..kh * kw)
+        .map(|k| (k / kw * g.dilate[1], k % kw * g.dilate[2]))
+        .map(|(h, w)| h * row + w % sw * phase + w / sw)
+        .collect();
+    let tall = part(ih, g.pad[1], rows);
+    let mut plane = vec![T::default(); rows * row + SLACK];
+    for n in samples {
+        let image = &x[(n * g.channels + channel) * ih * iw..][..ih * iw];
+        if sw == 1 {
+            let first = g.pad[1] * row + g.pad[2];
+            let wide = part(iw, g.pad[2], row);
+            let grid = Grid { rows: tall.end, columns: wide.end, first, row, column: 1 };
+            // SAFETY: the part of the image that lies in the plane.
+            unsafe { fill(&mut plane, image.as_ptr().cast_mut(), iw, grid, one) };
+        } else {
+            for i in tall.clone() {
+                let to = &mut plane[(g.pad[1] + i) * row..][..row];
+                for r in 0..sw {
+                    // Element j of the phase is column j * sw + r - pad.
+                    let skip = g.pad[2].saturating_sub(r).div_ceil(sw).min(phase);
+                    let from = &image[i * iw..][..iw];
+                    let column = (skip * sw + r).saturating_sub(g.pad[2]).min(iw);
+                    let values = from[column..].iter().step_by(sw);
+                    to[r * phase..][skip..phase].iter_mut().zip(values).for_each(|(to, &x)| *to = x);
+                }
+            }
+        }
+        let d = Dots {
+            plane: plane.as_ptr(),
+            offsets: &offsets,
+            rows: oh,
+            row: sh * row,
+            columns: ow,
+            gy: gy[(n * g.filters + channel) * oh * ow..].as_ptr(),
+            out: out.as_mut_ptr(),
+        };
+        // SAFETY: every window of the outputs lies in the plane.
+        unsafe { dots(&d) };
+    }
+}
