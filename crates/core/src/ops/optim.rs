@@ -1,14 +1,14 @@
 //! Optimizers' updates in one sweep over weight, gradient and state: sgd_update, sgd_mom_update, adam_update.
 //! They write in place; the learning rate, weight decay and gradient scale are operands, since they change from
-//! step to step. Computed in float64 and rounded once.
+//! step to step. Computed in the weight's precision, half types in float32.
 
 use crate::kernel::moves::Shared;
-use crate::kernel::real::Real;
+use crate::kernel::num::Float;
 use crate::kernel::walk::{GRAIN, Walk};
 use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Op, Run};
 use crate::shape::display;
 use crate::view::View;
-use crate::{DType, Error, Result, attrs, with_type};
+use crate::{DType, Element, Error, Result, attrs, bf16, f16, isa_versions, with_type};
 use smallvec::{SmallVec, smallvec};
 
 attrs! {
@@ -58,35 +58,116 @@ fn infer_update(a: &InferArgs) -> Result<Inferred> {
     Ok(Inferred { ins, outs: smallvec![] })
 }
 
-/// The scalars of a step.
-struct Step {
-    lr: f64,
-    wd: f64,
-    rescale: f64,
-    clip: Option<f64>,
+/// A dtype of weights, and the one its updates are computed in.
+trait Weight: Element {
+    type In: Float + Sync;
+    fn load(self) -> Self::In;
+    fn store(x: Self::In) -> Self;
 }
 
-impl Step {
-    fn of(a: &KernelArgs, clip: Option<f64>) -> Step {
+macro_rules! weights {
+    ($($t:ty, $in:ty, $load:expr, $store:expr);*) => { $(
+        impl Weight for $t {
+            type In = $in;
+            #[inline(always)]
+            fn load(self) -> $in {
+                $load(self)
+            }
+            #[inline(always)]
+            fn store(x: $in) -> $t {
+                $store(x)
+            }
+        }
+    )* };
+}
+weights!(f32, f32, |x| x, |x| x; f64, f64, |x| x, |x| x; f16, f32, f16::to_f32, f16::from_f32;
+    bf16, f32, bf16::to_f32, bf16::from_f32);
+
+/// The numbers of a step. What an update does not use is zero.
+struct Step<A> {
+    lr: A,
+    wd: A,
+    rescale: A,
+    /// The bound of the gradient, infinite where there is none.
+    clip: A,
+    /// What the momentum or first moment keeps and takes, and the second.
+    keep: [A; 2],
+    take: [A; 2],
+    epsilon: A,
+}
+
+impl<A: Float> Step<A> {
+    fn of(a: &KernelArgs, clip: Option<f64>, keep: [f64; 2], epsilon: f64) -> Step<A> {
         let [lr, wd, rescale] = [3, 2, 1].map(|back| {
             let view: &View = &a.ins[a.ins.len() - back];
             // SAFETY: the one element of a view without axes.
-            unsafe { *view.ptr::<f64>() }
+            A::of(unsafe { *view.ptr::<f64>() })
         });
-        Step { lr, wd, rescale, clip }
+        let clip = clip.map_or(A::INFINITY, A::of);
+        let (take, keep, epsilon) = (keep.map(|k| A::of(1.0 - k)), keep.map(A::of), A::of(epsilon));
+        Step { lr, wd, rescale, clip, keep, take, epsilon }
     }
 
-    /// The gradient scaled and clipped, with the decay of the weight.
+    /// The gradient scaled and clipped (NaN stays), with the decay of the weight.
     #[inline(always)]
-    fn gradient(&self, weight: f64, g: f64) -> f64 {
-        let g = g * self.rescale;
-        let g = self.clip.map_or(g, |c| g.max(-c).min(c));
-        g + self.wd * weight
+    fn gradient(&self, weight: A, g: A) -> A {
+        let g = g.mul(self.rescale);
+        let g = if g > self.clip { self.clip } else { g };
+        let least = self.clip.neg();
+        let g = if g < least { least } else { g };
+        g.add(self.wd.mul(weight))
     }
 }
 
-/// Calls `update(weight, gradient, states)` for every element; K - 2 states are read and written in place.
-fn sweep<T: Real, const K: usize>(a: &KernelArgs, update: impl Fn(&mut [f64; K]) + Sync) {
+/// One optimizer's update of K numbers: the weight, the gradient, the states.
+trait Update<const K: usize> {
+    fn update<A: Float>(step: &Step<A>, values: [A; K]) -> [A; K];
+
+    /// Updates rows that lie densely: a loop over slices by name is what the compiler makes vectors of.
+    fn dense<T: Weight>(step: &Step<T::In>, weight: &mut [T], grad: &[T], states: [&mut [T]; 2]);
+}
+
+/// # Safety
+/// `n` elements from each of `at`, `steps` apart, may be read and, all but those of the gradient, written.
+#[inline(always)]
+unsafe fn update_body<T: Weight, U: Update<K>, const K: usize>(
+    step: &Step<T::In>,
+    at: [*mut T; K],
+    steps: [isize; K],
+    n: usize,
+) {
+    let are_apart = |i: usize, j: usize| at[i].addr().abs_diff(at[j].addr()) >= n * size_of::<T>();
+    let apart = (0..K).all(|i| (0..i).all(|j| are_apart(i, j)));
+    // SAFETY: the caller's contract; slices are made of rows that do not overlap.
+    unsafe {
+        if steps == [1; K] && apart {
+            let state = |k: usize| match at.get(k) {
+                Some(&from) => std::slice::from_raw_parts_mut(from, n),
+                None => &mut [],
+            };
+            let (weight, grad) =
+                (std::slice::from_raw_parts_mut(at[0], n), std::slice::from_raw_parts(at[1], n));
+            return U::dense(step, weight, grad, [state(2), state(3)]);
+        }
+        for i in 0..n as isize {
+            let place = |k: usize| at[k].offset(i * steps[k]);
+            let values = U::update(step, std::array::from_fn(|k| (*place(k)).load()));
+            for k in (0..K).filter(|&k| k != 1) {
+                *place(k) = T::store(values[k]);
+            }
+        }
+    }
+}
+
+isa_versions! {
+    /// The update of a row.
+    fn update_loop -> unsafe fn(&Step<T::In>, [*mut T; K], [isize; K], usize) = update_body;
+    generics [T: Weight, U: Update<K>, const K: usize] names [T, U, K] fast true;
+    args (step: &Step<T::In>, at: [*mut T; K], steps: [isize; K], n: usize)
+}
+
+/// Updates every element; K - 2 states are read and written in place.
+fn sweep<T: Weight, U: Update<K>, const K: usize>(a: &KernelArgs, step: Step<T::In>) {
     let targets: SmallVec<[_; 3]> = a.outs.iter().flatten().copied().collect();
     let grad = &a.ins[1];
     // Array 0 is the weight, 1 the gradient, the others states.
@@ -102,19 +183,66 @@ fn sweep<T: Real, const K: usize>(a: &KernelArgs, update: impl Fn(&mut [f64; K])
     });
     let walk = Walk::new(&grad.layout.shape, strides);
     let (_, steps) = walk.inner();
+    let row = update_loop::<T, U, K>();
     walk.run(a.par, GRAIN, |offsets, n| {
-        for i in 0..n as isize {
-            let place = |k: usize| starts[k].0.wrapping_offset(offsets[k] + i * steps[k]);
-            // SAFETY: offsets come from the layouts; chunks touch disjoint elements.
-            unsafe {
-                let mut values: [f64; K] = std::array::from_fn(|k| (*place(k)).wide());
-                update(&mut values);
-                for k in (0..K).filter(|&k| k != 1) {
-                    *place(k) = T::narrow(values[k]);
-                }
-            }
-        }
+        let at = std::array::from_fn(|k| starts[k].0.wrapping_offset(offsets[k]));
+        // SAFETY: offsets come from the layouts; chunks touch disjoint elements.
+        unsafe { row(&step, at, steps, n) }
     });
+}
+
+struct SgdUpdate;
+
+impl Update<2> for SgdUpdate {
+    #[inline(always)]
+    fn update<A: Float>(step: &Step<A>, [w, g]: [A; 2]) -> [A; 2] {
+        [w.sub(step.lr.mul(step.gradient(w, g))), g]
+    }
+
+    #[inline(always)]
+    fn dense<T: Weight>(step: &Step<T::In>, weight: &mut [T], grad: &[T], _: [&mut [T]; 2]) {
+        for (w, g) in weight.iter_mut().zip(grad) {
+            *w = T::store(Self::update(step, [w.load(), g.load()])[0]);
+        }
+    }
+}
+
+struct MomentumUpdate;
+
+impl Update<3> for MomentumUpdate {
+    #[inline(always)]
+    fn update<A: Float>(step: &Step<A>, [w, g, mom]: [A; 3]) -> [A; 3] {
+        let mom = step.keep[0].mul(mom).sub(step.lr.mul(step.gradient(w, g)));
+        [w.add(mom), g, mom]
+    }
+
+    #[inline(always)]
+    fn dense<T: Weight>(step: &Step<T::In>, weight: &mut [T], grad: &[T], [mom, _]: [&mut [T]; 2]) {
+        for ((w, g), mom) in weight.iter_mut().zip(grad).zip(mom) {
+            let [new, _, moved] = Self::update(step, [w.load(), g.load(), mom.load()]);
+            (*w, *mom) = (T::store(new), T::store(moved));
+        }
+    }
+}
+
+struct AdamUpdate;
+
+impl Update<4> for AdamUpdate {
+    #[inline(always)]
+    fn update<A: Float>(step: &Step<A>, [w, g, mean, var]: [A; 4]) -> [A; 4] {
+        let scaled = step.gradient(w, g);
+        let mean = step.keep[0].mul(mean).add(step.take[0].mul(scaled));
+        let var = step.keep[1].mul(var).add(step.take[1].mul(scaled).mul(scaled));
+        [w.sub(step.lr.mul(mean).div(var.sqrt().add(step.epsilon))), g, mean, var]
+    }
+
+    #[inline(always)]
+    fn dense<T: Weight>(step: &Step<T::In>, weight: &mut [T], grad: &[T], [mean, var]: [&mut [T]; 2]) {
+        for (((w, g), mean), var) in weight.iter_mut().zip(grad).zip(mean).zip(var) {
+            let [new, _, m, v] = Self::update(step, [w.load(), g.load(), mean.load(), var.load()]);
+            (*w, *mean, *var) = (T::store(new), T::store(m), T::store(v));
+        }
+    }
 }
 
 /// `sgd_update(weight, grad, lr, wd, rescale_grad; clip_gradient)`: weight -= lr (clip(rescale grad) + wd weight).
@@ -127,10 +255,10 @@ pub static SGD_UPDATE: Op = Op {
         5,
         infer_update,
         Run::Kernel(|a| {
-            let step = Step::of(a, a.attrs.get::<Sgd>().clip_gradient);
-            with_type!(floats a.ins[0].dtype, T => sweep::<T, 2>(a, |[w, g]| {
-                *w -= step.lr * step.gradient(*w, *g);
-            }), else {});
+            let clip = a.attrs.get::<Sgd>().clip_gradient;
+            with_type!(floats a.ins[0].dtype, T => {
+                sweep::<T, SgdUpdate, 2>(a, Step::of(a, clip, [0.0; 2], 0.0))
+            }, else {});
             Ok(())
         }),
     )
@@ -148,11 +276,10 @@ pub static SGD_MOM_UPDATE: Op = Op {
         infer_update,
         Run::Kernel(|a| {
             let attrs = a.attrs.get::<Sgd>();
-            let step = Step::of(a, attrs.clip_gradient);
-            with_type!(floats a.ins[0].dtype, T => sweep::<T, 3>(a, |[w, g, mom]| {
-                *mom = attrs.momentum * *mom - step.lr * step.gradient(*w, *g);
-                *w += *mom;
-            }), else {});
+            with_type!(floats a.ins[0].dtype, T => {
+                let step = Step::of(a, attrs.clip_gradient, [attrs.momentum, 0.0], 0.0);
+                sweep::<T, MomentumUpdate, 3>(a, step)
+            }, else {});
             Ok(())
         }),
     )
@@ -170,13 +297,10 @@ pub static ADAM_UPDATE: Op = Op {
         infer_update,
         Run::Kernel(|a| {
             let attrs = a.attrs.get::<Adam>();
-            let step = Step::of(a, attrs.clip_gradient);
-            with_type!(floats a.ins[0].dtype, T => sweep::<T, 4>(a, |[w, g, mean, var]| {
-                let g = step.gradient(*w, *g);
-                *mean = attrs.beta1 * *mean + (1.0 - attrs.beta1) * g;
-                *var = attrs.beta2 * *var + (1.0 - attrs.beta2) * g * g;
-                *w -= step.lr * *mean / (var.sqrt() + attrs.epsilon);
-            }), else {});
+            with_type!(floats a.ins[0].dtype, T => {
+                let keep = [attrs.beta1, attrs.beta2];
+                sweep::<T, AdamUpdate, 4>(a, Step::of(a, attrs.clip_gradient, keep, attrs.epsilon))
+            }, else {});
             Ok(())
         }),
     )
