@@ -19,8 +19,8 @@ def arrays(count: int, view) -> list:
 def test_views_are_updated_as_copies_are(update, states, attrs, view):
     views = arrays(2 + states, view)
     copies = [v.copy() for v in views]
-    update(*views, 0.1, 0.01, 0.5, **attrs)
-    update(*copies, 0.1, 0.01, 0.5, **attrs)
+    update(*views, lr=0.1, wd=0.01, rescale_grad=0.5, **attrs)
+    update(*copies, lr=0.1, wd=0.01, rescale_grad=0.5, **attrs)
     for a, b in zip(views, copies, strict=True):
         onp.testing.assert_array_equal(a.asnumpy(), b.asnumpy())
 
@@ -29,8 +29,8 @@ def test_views_are_updated_as_copies_are(update, states, attrs, view):
 def test_a_weight_that_is_its_own_gradient(update, states, attrs):
     weight, *rest = arrays(1 + states, lambda a: a)
     twin, *others = [a.copy() for a in (weight, *rest)]
-    update(weight, weight, *rest, 0.1, 0.01, 0.5, **attrs)
-    update(twin, twin.copy(), *others, 0.1, 0.01, 0.5, **attrs)
+    update(weight, weight, *rest, lr=0.1, wd=0.01, rescale_grad=0.5, **attrs)
+    update(twin, twin.copy(), *others, lr=0.1, wd=0.01, rescale_grad=0.5, **attrs)
     onp.testing.assert_array_equal(weight.asnumpy(), twin.asnumpy())
 
 
@@ -38,6 +38,6 @@ def test_a_weight_that_is_its_own_gradient(update, states, attrs):
 def test_a_gradient_that_is_not_a_number_is_not_clipped_to_one(update, states, attrs):
     weight, grad, *rest = arrays(2 + states, lambda a: a)
     grad[0, 0] = onp.nan
-    update(weight, grad, *rest, 0.1, 0.0, 1.0, clip_gradient=0.5, **attrs)
+    update(weight, grad, *rest, lr=0.1, clip_gradient=0.5, **attrs)
     assert onp.isnan(weight.asnumpy()[0, 0])
     assert onp.isfinite(weight.asnumpy()[1:]).all()
