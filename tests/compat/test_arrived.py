@@ -42,7 +42,6 @@ def test_names_that_nobody_knows():
 @pytest.mark.parametrize(
     ("method", "arguments"),
     [
-        ("optimize_for", (None,)),
         ("infer_type", (None,)),
     ],
 )

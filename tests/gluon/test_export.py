@@ -120,6 +120,17 @@ def test_before_a_forward():
         net.export("never")
 
 
+def test_optimize_for_makes_the_graph(tmp_path):
+    net = nn.Dense(2, in_units=3)
+    net.initialize()
+    x = normal(1, 3)
+    assert net.optimize_for(x, static_alloc=True, some_option=1) is None
+    again = gluon.SymbolBlock.imports(*_files(net.export(tmp_path / "f")))
+    assert (again(x) == net(x)).all()
+    with pytest.raises(ValueError, match="there is no backend 'oneDNN'"):
+        net.optimize_for(x, backend="oneDNN")
+
+
 class Function(nn.HybridBlock):
     """A function as a block."""
 

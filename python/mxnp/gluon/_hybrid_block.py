@@ -192,8 +192,14 @@ class HybridBlock(Block):
         return _export.export(self, path, epoch, remove_amp_cast)
 
     def optimize_for(self, x: Any, *args: Any, **options: Any) -> None:
-        """Compile for one of MXNet's accelerators. Has not arrived: raises."""
-        raise self._not_arrived("optimize_for", "hybridize() asks for what is here")
+        """Hybridize and call the block once, so that its graph is there; nothing is returned, as in MXNet.
+
+        `options` are those of `hybridize` and a backend's own, which change nothing. A `backend` is refused as there.
+        """
+        known = ("backend", "clear", "partition_if_dynamic", "static_alloc", "static_shape", "inline_limit")
+        known += ("forward_bulk_size", "backward_bulk_size")
+        self.hybridize(True, **{"clear": False, **{k: v for k, v in options.items() if k in known}})
+        self(x, *args)
 
     def infer_type(self, *args: Any) -> None:
         """Set the parameters' dtypes from the inputs' by a graph. Has not arrived: raises."""
