@@ -458,6 +458,18 @@ def test_random_draws_are_new_at_each_call():
     assert net.runs == [1]
 
 
+def test_seeding_in_the_block():
+    def fn(x):
+        np.random.seed(7)
+        return x + np.random.uniform(size=(3,))
+
+    net = block(fn)
+    first = net(np.zeros(3)).asnumpy()
+    for _ in range(3):
+        same_bits(net(np.zeros(3)), first)
+    assert net._compiled.reasons() == ["seeds random numbers"]
+
+
 def test_train_and_predict_mode_in_the_block():
     def fn(x):
         with autograd.predict_mode():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as onp
 import pytest
 
@@ -110,6 +112,40 @@ def test_pieces_without_gradient():
             y = fn(x)
         y.backward()
         same_bits(x.grad, got)
+
+
+def test_threads_that_record_one_block():
+    net = block(lambda x, w: (np.tanh(x @ w) * x[:, :1]).sum())
+    inputs = [(x_of(4, 3, seed=i), x_of(3, 3, seed=10 + i)) for i in range(4)]
+
+    def gradients(run, x, w):
+        x, w = x.copy(), w.copy()
+        x.attach_grad()
+        w.attach_grad()
+        with autograd.record():
+            y = run(x, w)
+        y.backward()
+        return y.asnumpy(), x.grad.asnumpy(), w.grad.asnumpy()
+
+    wanted = [gradients(net.fn, *given) for given in inputs]
+    found: list = [None] * 4
+    start = threading.Barrier(4)
+
+    def work(i):
+        start.wait()
+        try:
+            found[i] = [gradients(net, *inputs[i]) for _ in range(30)]
+        except BaseException as error:  # noqa: BLE001 - looked at below
+            found[i] = [[error]]
+
+    workers = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    for results, want in zip(found, wanted, strict=True):
+        for got in results:
+            assert [g.tobytes() for g in got] == [w.tobytes() for w in want]
 
 
 def test_gradients_taken_inside():

@@ -33,6 +33,7 @@ pub(crate) fn lock() -> impl Sized + 'static {
 
 /// Starts every stream anew from `seed`.
 pub fn seed(seed: u64) {
+    crate::trace::end_early("seeds random numbers");
     RETURNED.with_borrow_mut(VecDeque::clear);
     *STREAMS.lock() = Streams { seed: Some(seed), program: 0, initialisers: 0 };
 }
