@@ -137,6 +137,15 @@ def test_amp_casts_are_left_out_on_request():
         (text(X, node("Reshape", attrs={"shape": "(1, 2"})), "expected a closed bracket"),
         (text(X, node("Reshape", attrs={"shape": "(" + "9" * 30 + ")"})), "expected an integer"),
         (text(X, node("Reshape", attrs={"shape": "(1," * 100_000})), "expected at most 65536 characters"),
+        (
+            text(X, node("split", attrs={"num_outputs": "1000000000"})),
+            r"\(split\): expected 1 to 16384 outputs",
+        ),
+        (text(X, node("split", attrs={"num_outputs": "-1"})), "expected 1 to 16384 outputs, got -1"),
+        (
+            text(X, node("_split_v2", attrs={"indices": "()", "sections": "99999"})),
+            "expected 1 to 16384 outputs",
+        ),
         (text(X, node("_foreach", subgraphs=[{}])), "holds graphs of its own, which mxnp does not read"),
         (
             text(X, attrs={"is_np_shape": ["int", "yes"]}),

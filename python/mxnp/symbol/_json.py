@@ -37,6 +37,10 @@ def _node(raw: GraphNode, nodes: list[Node], legacy: bool) -> Node:
         # Before 1.0, files kept some attributes of a node's variables with the node itself.
         attrs = {k: v for k, v in attrs.items() if k in spec.attributes or k == "num_args" or _kept(k)}
     node = Node(spec, raw.name, attrs, inputs, legacy)
+    try:
+        node.outputs()
+    except MXNetError as error:
+        raise MXNetError(f"node '{raw.name}' ({raw.op}): {error}") from None
     for child, output in inputs:
         _check_output(child, output, "", f"node '{raw.name}'")
     _complete(node)

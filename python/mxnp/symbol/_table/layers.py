@@ -183,6 +183,8 @@ def _fill_embedding(shapes: list[Shape], attrs: Attrs) -> None:
 
 def _local_response_norm(data: Any, alpha: float, beta: float, knorm: float, nsize: int) -> Any:
     """Each value over a power of the sum of squares of `nsize` neighbouring channels."""
+    if not 1 <= nsize <= 2 * data.shape[1] + 1:
+        raise MXNetValueError(f"LRN: nsize must be 1 to {2 * data.shape[1] + 1} here, got {nsize}")
     half = nsize // 2
     squares = np.pad(np.square(data), ((0, 0), (half, half)) + ((0, 0),) * (data.ndim - 2))
     channels = data.shape[1]

@@ -92,15 +92,24 @@ def _slice_like(data: Any, like: Any, axes: Any) -> Any:
     return npx.slice_like(data, like, axes=axes or None)
 
 
-def _numbered(attrs: dict, inputs: int) -> tuple[str, ...]:
-    count = attrs["num_outputs"]
+# More parts than any network cuts; a file may say anything.
+MAX_PARTS = 1 << 14
+
+
+def _parts(count: int) -> tuple[str, ...]:
+    """The names of so many outputs."""
+    if not 1 <= count <= MAX_PARTS:
+        raise MXNetValueError(f"expected 1 to {MAX_PARTS} outputs, got {count}")
     return tuple(f"output{i}" for i in range(count)) if count > 1 else ("output",)
+
+
+def _numbered(attrs: dict, inputs: int) -> tuple[str, ...]:
+    return _parts(attrs["num_outputs"])
 
 
 def _split_outputs(attrs: dict, inputs: int) -> tuple[str, ...]:
     indices, sections = attrs["indices"], attrs["sections"]
-    count = sections or (len(indices) if indices[:1] == (0,) else len(indices) + 1)
-    return tuple(f"output{i}" for i in range(count)) if count > 1 else ("output",)
+    return _parts(sections or (len(indices) if indices[:1] == (0,) else len(indices) + 1))
 
 
 def _channels(data: Any, num_outputs: int, axis: int, squeeze_axis: bool) -> Any:
