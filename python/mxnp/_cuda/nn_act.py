@@ -100,6 +100,18 @@ def log_softmax(
     return (y - xp.log(xp.exp(y).sum(axis, keepdims=True))).astype(x.dtype)
 
 
+def softmax_grad(xp: Any, y: Any, g: Any, *, axis: int = -1, scale: float = 1.0) -> Any:
+    """The gradient through softmax of result `y`."""
+    wide, head = _wide(y, 1.0), _wide(g, 1.0)
+    return (wide * (head - (head * wide).sum(axis, keepdims=True)) * scale).astype(y.dtype)
+
+
+def log_softmax_grad(xp: Any, y: Any, g: Any, *, axis: int = -1, scale: float = 1.0) -> Any:
+    """The gradient through log_softmax of result `y`."""
+    head = _wide(g, 1.0)
+    return ((head - xp.exp(_wide(y, 1.0)) * head.sum(axis, keepdims=True)) * scale).astype(y.dtype)
+
+
 def _softmax(xp: Any, x: Any, length: Any, axis: int, scale: float) -> Any:
     if length is not None:
         return _masked(xp, x, _below(xp, x, length, axis), axis, scale).astype(x.dtype)
@@ -147,6 +159,8 @@ ROWS: dict[str, Row] = {
     "softmax": softmax,
     "softmin": softmin,
     "log_softmax": log_softmax,
+    "softmax_grad": softmax_grad,
+    "log_softmax_grad": log_softmax_grad,
     "masked_softmax": masked_softmax,
     "masked_log_softmax": masked_log_softmax,
     "leaky_relu": cpu_only(

@@ -1,4 +1,4 @@
-"""Reductions on CUDA. Sums of float16 and bfloat16 add up in float32, as on the CPU."""
+"""Reductions on CUDA. Sums of float16 and bfloat16 add up in float32 and those of integers in 64 bits, as on the CPU."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ def _added(name: str) -> Row:
     """A sum, product or mean over axes."""
 
     def row(xp: Any, x: Any, *, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
+        if x.dtype.kind in "biu":
+            return getattr(xp, name)(x, axes(axis), keepdims=keepdims)
         return getattr(xp, name)(x, axes(axis), dtype=_wide(x), keepdims=keepdims).astype(x.dtype)
 
     return _documented(row, name)

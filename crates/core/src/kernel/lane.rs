@@ -8,15 +8,18 @@ pub trait Lane: Element {
     type Wide: Copy + Default;
     /// Whether kernels for it are compiled for every instruction set.
     const FAST: bool;
+    /// Whether reductions of it are.
+    const FOLDS: bool;
     fn widen(self) -> Self::Wide;
     fn narrow(wide: Self::Wide) -> Self;
 }
 
 macro_rules! lanes {
-    ($fast:expr; $($t:ty),*) => { $(
+    ($fast:expr, $folds:expr; $($t:ty),*) => { $(
         impl Lane for $t {
             type Wide = $t;
             const FAST: bool = $fast;
+            const FOLDS: bool = $folds;
             #[inline(always)]
             fn widen(self) -> $t { self }
             #[inline(always)]
@@ -24,12 +27,14 @@ macro_rules! lanes {
         }
     )* };
 }
-lanes!(true; Bool, u8, i32, i64, f32, f64);
-lanes!(false; i8, i16, u16, u32, u64, Complex32, Complex64);
+lanes!(true, true; Bool, u8, i32, i64, f32, f64);
+lanes!(false, true; i8, i16, u16, u32, u64);
+lanes!(false, false; Complex32, Complex64);
 
 impl Lane for f16 {
     type Wide = f32;
     const FAST: bool = false;
+    const FOLDS: bool = true;
     #[inline(always)]
     fn widen(self) -> f32 {
         f16_to_f32(self.to_bits())
@@ -43,6 +48,7 @@ impl Lane for f16 {
 impl Lane for bf16 {
     type Wide = f32;
     const FAST: bool = false;
+    const FOLDS: bool = true;
     #[inline(always)]
     fn widen(self) -> f32 {
         f32::from_bits((self.to_bits() as u32) << 16)

@@ -9,7 +9,7 @@ use crate::kernel::num::Float;
 const FACTORIALS: usize = 22;
 
 /// 1 / k!
-const INVERSE_FACTORIAL: [f64; FACTORIALS] = {
+pub const INVERSE_FACTORIAL: [f64; FACTORIALS] = {
     let mut table = [1.0; FACTORIALS];
     let mut k = 1;
     let mut factorial = 1.0; // exact up to 22!

@@ -1,11 +1,13 @@
 //! Loop drivers: how kernels walk memory. No formula of any op is here, and no op is known.
 
+pub mod along;
 pub mod bits;
 pub mod conv;
 mod copy;
 mod depthwise;
 mod direct;
 pub mod fold;
+pub mod fold_arg;
 pub mod gather;
 pub mod gemm;
 pub mod lane;
@@ -21,6 +23,7 @@ mod program;
 pub mod radix;
 pub mod real;
 pub mod reduce;
+mod reduce_tree;
 mod reduction;
 pub(crate) mod scratch;
 pub mod select;

@@ -121,6 +121,8 @@ pub trait Ordered: Num {
     /// Not a number: never true of integers.
     fn is_nan(self) -> bool;
     fn lt(self, other: Self) -> bool;
+    /// Not less or equal: greater, or one of the two is NaN.
+    fn exceeds(self, other: Self) -> bool;
     fn absolute(self) -> Self;
     /// -1, 0 or 1, NaN for NaN.
     fn sign(self) -> Self;
@@ -131,11 +133,11 @@ pub trait Ordered: Num {
     /// The greater one; NaN if either is; the first on ties.
     #[inline(always)]
     fn maximum(self, other: Self) -> Self {
-        if self.lt(other) | other.is_nan() & !self.is_nan() { other } else { self }
+        if other.exceeds(self) & !self.is_nan() { other } else { self }
     }
     #[inline(always)]
     fn minimum(self, other: Self) -> Self {
-        if other.lt(self) | other.is_nan() & !self.is_nan() { other } else { self }
+        if self.exceeds(other) & !self.is_nan() { other } else { self }
     }
 }
 
@@ -148,6 +150,8 @@ macro_rules! ordered_ints {
             fn is_nan(self) -> bool { false }
             #[inline(always)]
             fn lt(self, other: $t) -> bool { self < other }
+            #[inline(always)]
+            fn exceeds(self, other: $t) -> bool { self > other }
             #[inline(always)]
             fn absolute(self) -> $t { let $x = self; $abs }
             #[inline(always)]
@@ -178,6 +182,10 @@ impl Ordered for Bool {
         !self.get() & other.get()
     }
     #[inline(always)]
+    fn exceeds(self, other: Bool) -> bool {
+        self.get() & !other.get()
+    }
+    #[inline(always)]
     fn absolute(self) -> Bool {
         self
     }
@@ -196,6 +204,8 @@ macro_rules! ordered_floats {
             fn is_nan(self) -> bool { self != self }
             #[inline(always)]
             fn lt(self, other: $t) -> bool { self < other }
+            #[inline(always)]
+            fn exceeds(self, other: $t) -> bool { !(self <= other) }
             #[inline(always)]
             fn absolute(self) -> $t { self.abs() }
             #[inline(always)]

@@ -1,6 +1,33 @@
 //! What a reduction is made of: `init`, `fold` and `combine` over accumulators, so that one driver runs
 //! every reduction, alone or at the end of a fused pass, with the same tree.
 
+/// Rows of elements that lie evenly spaced: row r starts `r * step` bytes after `x`, and its `n` elements are
+/// contiguous.
+#[derive(Clone, Copy)]
+pub struct Rows {
+    pub x: *const u8,
+    pub n: usize,
+    pub rows: usize,
+    pub step: isize,
+}
+
+impl Rows {
+    /// The first element of row `r`.
+    #[inline(always)]
+    pub fn row<A>(&self, r: usize) -> *const A {
+        self.x.wrapping_offset(r as isize * self.step).cast()
+    }
+}
+
+/// Rows shorter than this are folded element by element along them, and several at once across them. The driver
+/// hands rows that are folded across only where they follow each other without a gap.
+pub const SHORT: usize = 16;
+
+/// How many rows of `n` elements are folded side by side across short rows: a power of two.
+pub const fn together(n: usize) -> usize {
+    if n < SHORT { 64 / n.next_power_of_two() } else { 1 }
+}
+
 /// The pieces of one reduction for one pair of dtypes. An accumulator is `size` bytes, any content.
 #[derive(Clone, Copy)]
 pub struct Fold {
@@ -8,11 +35,12 @@ pub struct Fold {
     pub size: usize,
     /// Sets `n` accumulators to the identity.
     pub init: unsafe fn(acc: *mut u8, n: usize),
-    /// Folds `n` contiguous elements, whose positions along the reduced axes start at `position`, into ONE
-    /// accumulator, by a tree that depends on `n` alone.
-    pub inner: unsafe fn(acc: *mut u8, x: *const u8, n: usize, position: usize),
-    /// Folds element i into accumulator i for `n` accumulators; all elements are at `position`.
-    pub outer: unsafe fn(acc: *mut u8, x: *const u8, n: usize, position: usize),
+    /// Folds row r into accumulator r, in leaves of `leaf` elements one after the other. The first element of
+    /// every row is at `position` along the reduced axes. The tree depends on `n` and `leaf` alone.
+    pub inner: unsafe fn(acc: *mut u8, x: &Rows, leaf: usize, position: usize),
+    /// Folds element i of every row into accumulator i; row r is at `position + r * stride`. The tree depends on
+    /// `n` and `rows` alone. Rows shorter than [`SHORT`] follow each other without a gap.
+    pub outer: unsafe fn(acc: *mut u8, x: &Rows, position: usize, stride: usize),
     /// Accumulator i becomes `acc[i] combined with other[i]`; `other` comes later in the reduced order.
     pub combine: unsafe fn(acc: *mut u8, other: *const u8, n: usize),
     /// Writes the results of `n` accumulators.

@@ -8,7 +8,7 @@ use crate::ops::arith::{MINIMUM, select};
 use crate::ops::compare;
 use crate::ops::exp_log::{EXP, EXPM1};
 use crate::promote::to_float;
-use crate::rules::{Rules, Sym, Vjp};
+use crate::rules::{IntoOperand, Rules, Sym, Vjp};
 use crate::shape::{Shape, broadcast, check_axis, display};
 use crate::{DType, Error, Result, attrs, grads};
 use smallvec::{SmallVec, smallvec};
@@ -67,12 +67,62 @@ fn infer_softmax(a: &InferArgs) -> Result<Inferred> {
     Ok(Inferred { ins, outs: smallvec![Meta::new(x.shape.clone(), dtype)] })
 }
 
-/// y (g - Σ g y), scaled.
-fn softmax_back<'r>(y: Sym<'r>, g: Sym<'r>, axis: i64, scale: f64) -> Sym<'r> {
-    let axis = check_axis("", axis, y.shape().len()).unwrap_or(0);
-    let back = (g - g.times(y).sum(&[axis], true)).times(y);
-    if scale == 1.0 { back } else { back * scale }
+attrs! {
+    /// `axis` of the softmax; `scale`: what its input was multiplied by.
+    pub struct SoftmaxBack { axis: i64 = -1, scale: f64 = 1.0 }
 }
+
+fn infer_softmax_grad(a: &InferArgs) -> Result<Inferred> {
+    let (y, g) = (&a.ins[0], &a.ins[1]);
+    if y.shape != g.shape {
+        return Err(Error::Broadcast { op: a.op, shapes: vec![y.shape.clone(), g.shape.clone()] });
+    }
+    check_axis(a.op, a.attrs.get::<SoftmaxBack>().axis, y.shape.len())?;
+    let dtype = to_float(y.dtype, a.mode);
+    refuse_complex(a.op, dtype)?;
+    Ok(Inferred { ins: smallvec![dtype, dtype], outs: smallvec![Meta::new(y.shape.clone(), dtype)] })
+}
+
+/// The gradient through a softmax of result `y`.
+fn softmax_back<'r>(y: Sym<'r>, g: Sym<'r>, axis: i64, scale: f64) -> Sym<'r> {
+    y.apply(&SOFTMAX_GRAD, Attrs::new(SoftmaxBack { axis, scale }), &[g.operand()])
+}
+
+/// The gradient through its logarithm.
+fn log_softmax_back<'r>(y: Sym<'r>, g: Sym<'r>, axis: i64, scale: f64) -> Sym<'r> {
+    y.apply(&LOG_SOFTMAX_GRAD, Attrs::new(SoftmaxBack { axis, scale }), &[g.operand()])
+}
+
+/// The sum along the axis of a gradient's call, kept.
+fn along<'r>(v: &Vjp<'r>, x: Sym<'r>) -> Sym<'r> {
+    let axis = check_axis("", v.attrs.get::<SoftmaxBack>().axis, v.shape(0).len()).unwrap_or(0);
+    x.sum(&[axis], true)
+}
+
+/// `softmax_grad(y, g; axis, scale)`: scale y (g - Σ g y), a line read once. Private to gradients.
+pub static SOFTMAX_GRAD: Op = Op {
+    attrs: SoftmaxBack::read,
+    grad: Grad::Vjp(|v| {
+        let SoftmaxBack { axis, scale } = *v.attrs.get::<SoftmaxBack>();
+        let (y, g, h) = (v.x(0), v.x(1), v.g());
+        grads!(v; (h * (g - along(v, g * y)) - g * along(v, h * y)) * scale, softmax_back(y, h, axis, scale))
+    }),
+    saves: Saves { inputs: 0b11, outputs: 0 },
+    ..Op::new("softmax_grad", 2, infer_softmax_grad, Run::Kernel(softmax::softmax_grad))
+};
+
+/// `log_softmax_grad(y, g; axis, scale)`: scale (g - exp(y) Σ g), likewise. Private to gradients.
+pub static LOG_SOFTMAX_GRAD: Op = Op {
+    attrs: SoftmaxBack::read,
+    grad: Grad::Vjp(|v| {
+        let scale = v.attrs.get::<SoftmaxBack>().scale;
+        let (y, g, h) = (v.x(0), v.x(1), v.g());
+        let p = y.unary(&EXP);
+        grads!(v; h * p * along(v, g) * -scale, (h - along(v, h * p)) * scale)
+    }),
+    saves: Saves { inputs: 0b11, outputs: 0 },
+    ..Op::new("log_softmax_grad", 2, infer_softmax_grad, Run::Kernel(softmax::log_softmax_grad))
+};
 
 fn grad_softmax<'r>(v: &Vjp<'r>, sign: f64) -> SmallVec<[Option<Sym<'r>>; 3]> {
     let attrs = v.attrs.get::<Softmax>();
@@ -99,13 +149,6 @@ pub static SOFTMIN: Op = Op {
     saves: Saves { inputs: 0, outputs: 1 },
     ..Op::new("softmin", 1, infer_softmax, Run::Kernel(softmax::softmin))
 };
-
-/// g - exp(y) Σ g, scaled.
-fn log_softmax_back<'r>(y: Sym<'r>, g: Sym<'r>, axis: i64, scale: f64) -> Sym<'r> {
-    let axis = check_axis("", axis, y.shape().len()).unwrap_or(0);
-    let back = g - g.sum(&[axis], true).times(y.unary(&EXP));
-    if scale == 1.0 { back } else { back * scale }
-}
 
 /// `log_softmax(x; axis, temperature)`: the logarithm of the softmax, without its rounding to 0.
 pub static LOG_SOFTMAX: Op = Op {
@@ -323,6 +366,8 @@ pub const OPS: &[&Op] = &[
     &SOFTMAX,
     &SOFTMIN,
     &LOG_SOFTMAX,
+    &SOFTMAX_GRAD,
+    &LOG_SOFTMAX_GRAD,
     &MASKED_SOFTMAX,
     &MASKED_LOG_SOFTMAX,
     &LEAKY_RELU,

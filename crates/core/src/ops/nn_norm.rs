@@ -1,21 +1,27 @@
-//! Normalisation: normalize, layer_norm, group_norm, instance_norm; batch_norm is in its own file. Statistics
-//! are found in two passes in float64 and kept in float32 for half types.
+//! Normalisation: normalize, group_norm, instance_norm; layer_norm and batch_norm are in files of their own, the loops
+//! in `rows` and `channels`. Statistics are kept in float32 for half types.
 
 use crate::attrs::{Attrs, Ints};
+use crate::kernel::lane::Lane;
 use crate::kernel::moves::{Shared, copy, dense};
-use crate::kernel::real::{Real, wide_dtype};
+use crate::kernel::num::Float;
+use crate::kernel::real::wide_dtype;
 use crate::kernel::walk::{GRAIN, split};
 use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
 use crate::promote::to_float;
 use crate::rules::{Sym, Vjp};
 use crate::shape::{AxisList, Shape, check_axes, check_axis, display, reduced};
 use crate::view::{View, ViewMut};
-use crate::{DType, Error, Layout, Result, attrs, isa_versions, with_type};
+use crate::{DType, Error, Layout, Result, attrs, with_type};
 use smallvec::{SmallVec, smallvec};
 
 mod batch;
+mod channels;
+mod layer;
+mod rows;
 
 pub use batch::{BATCH_NORM, BATCH_NORM_GRAD};
+pub use layer::{LAYER_NORM, LAYER_NORM_GRAD};
 
 attrs! {
     /// `axes`: over which mean and variance are taken; `eps` is added to the variance.
@@ -44,40 +50,6 @@ fn check_eps(a: &InferArgs, eps: f64) -> Result<()> {
     if eps >= 0.0 { Ok(()) } else { Err(Error::value(a.op, format!("eps must not be negative, got {eps}"))) }
 }
 
-/// The sum of a row, by eight interleaved sums.
-#[inline(always)]
-pub(crate) fn row_sum<T: Real>(row: &[T], term: impl Fn(T) -> f64) -> f64 {
-    let mut lanes = [0f64; 8];
-    let (chunks, rest) = row.as_chunks::<8>();
-    for chunk in chunks {
-        for l in 0..8 {
-            lanes[l] += term(chunk[l]);
-        }
-    }
-    let rest: f64 = rest.iter().map(|&x| term(x)).sum();
-    let [a, b, c, d, e, f, g, h] = lanes;
-    ((a + e) + (b + f)) + ((c + g) + (d + h)) + rest
-}
-
-/// Normalises a row; `stats` becomes its mean and inverse standard deviation.
-///
-/// # Safety
-/// None; the type is that of functions compiled for an instruction set.
-#[inline(always)]
-unsafe fn row_body<T: Real>(row: &[T], eps: f64, y: &mut [T], stats: &mut [f64; 2]) {
-    let n = row.len() as f64;
-    let mean = row_sum(row, T::wide) / n;
-    let variance = row_sum(row, |x| (x.wide() - mean) * (x.wide() - mean)) / n;
-    let inv = 1.0 / (variance + eps).sqrt();
-    y.iter_mut().zip(row).for_each(|(y, x)| *y = T::narrow((x.wide() - mean) * inv));
-    *stats = [mean, inv];
-}
-
-isa_versions! {
-    fn row_loop -> unsafe fn(&[T], f64, &mut [T], &mut [f64; 2]) = row_body;
-    generics [T: Real] names [T] fast true; args (row: &[T], eps: f64, y: &mut [T], stats: &mut [f64; 2])
-}
-
 /// Writes a statistic as `dtype`, float32 or float64.
 unsafe fn put(out: Shared<u8>, i: usize, dtype: DType, value: f64) {
     // SAFETY: element i of an output of that dtype, by the caller's word.
@@ -95,7 +67,7 @@ fn run_normalize(a: &KernelArgs) -> Result<()> {
 }
 
 /// Reduced axes become the last ones, so that what is normalised together is a row.
-fn normalize_rows<T: Real>(a: &KernelArgs) {
+fn normalize_rows<T: Lane<Wide: Float>>(a: &KernelArgs) {
     let attrs = a.attrs.get::<Normalize>();
     let (x, out) = (&a.ins[0], a.out(0));
     let ndim = x.layout.ndim();
@@ -117,15 +89,14 @@ fn normalize_rows<T: Real>(a: &KernelArgs) {
     let (mean_out, inv_out) = (a.out(1), a.out(2));
     let stat = mean_out.dtype;
     let (means, invs) = (Shared(mean_out.start()), Shared(inv_out.start()));
-    let normalize = row_loop::<T>();
+    let normalize = rows::normalize_row::<T>();
     split(a.par, data.len() / width, GRAIN / 2 / width, |rows| {
         for r in rows {
             let row = &data[r * width..(r + 1) * width];
             // SAFETY: row r of the outputs, this chunk's own; statistics lie in the order of rows.
             unsafe {
                 let mut stats = [0.0; 2];
-                let y = std::slice::from_raw_parts_mut(target.at((r * width) as isize), width);
-                normalize(row, attrs.eps, y, &mut stats);
+                normalize(row.as_ptr(), width, attrs.eps, target.at((r * width) as isize), &mut stats);
                 put(means, r, stat, stats[0]);
                 put(invs, r, stat, stats[1]);
             }
@@ -292,19 +263,6 @@ fn form_grad<'r>(form: FormOf, v: &Vjp<'r>) -> SmallVec<[Option<Sym<'r>>; 3]> {
     )
 }
 
-/// `layer_norm(x, gamma, beta; axis, eps)`.
-pub static LAYER_NORM: Op = Op {
-    attrs: LayerNorm::read,
-    grad: Grad::Vjp(|v| form_grad(layer_form, v)),
-    saves: Saves { inputs: 0b11, outputs: 0 },
-    ..Op::new(
-        "layer_norm",
-        3,
-        |a| infer_form(a, layer_form),
-        Run::Body(|attrs, _, x| form_body(layer_form, attrs, x)),
-    )
-};
-
 /// `group_norm(x, gamma, beta; num_groups, eps)`: over groups of channels and all later axes.
 pub static GROUP_NORM: Op = Op {
     attrs: GroupNorm::read,
@@ -332,4 +290,4 @@ pub static INSTANCE_NORM: Op = Op {
 };
 
 pub const OPS: &[&Op] =
-    &[&NORMALIZE, &LAYER_NORM, &GROUP_NORM, &INSTANCE_NORM, &BATCH_NORM, &BATCH_NORM_GRAD];
+    &[&NORMALIZE, &LAYER_NORM, &LAYER_NORM_GRAD, &GROUP_NORM, &INSTANCE_NORM, &BATCH_NORM, &BATCH_NORM_GRAD];

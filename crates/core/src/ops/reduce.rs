@@ -2,7 +2,8 @@
 
 use crate::attrs::{Attrs, Ints};
 use crate::kernel::fold::{self, Reduction};
-use crate::kernel::lane::Lane;
+use crate::kernel::fold_arg::{Contest, First};
+use crate::kernel::lane::{CastFrom, Lane};
 use crate::kernel::num::{Num, Ordered};
 use crate::kernel::reduce::Fold;
 use crate::op::{Grad, InferArgs, Inferred, Meta, Op, Run, Saves};
@@ -66,7 +67,9 @@ fn infer_sum(a: &InferArgs) -> Result<Inferred> {
         d if d.is_unsigned() => DType::U64,
         _ => DType::I64,
     });
-    Ok(Inferred { ins: smallvec![out], outs: smallvec![Meta::new(shape, out)] })
+    let x = a.ins[0].dtype;
+    let own = sum(x, out).is_some() && a.op == "sum";
+    Ok(Inferred { ins: smallvec![if own { x } else { out }], outs: smallvec![Meta::new(shape, out)] })
 }
 
 /// The greatest of nothing has no value.
@@ -88,7 +91,7 @@ fn infer_extreme(a: &InferArgs) -> Result<Inferred> {
 fn infer_truth(a: &InferArgs) -> Result<Inferred> {
     let attrs = a.attrs.get::<Reduce>();
     let (_, shape) = shape_of(a, attrs.axis.as_deref(), attrs.keepdims)?;
-    Ok(Inferred { ins: smallvec![DType::Bool], outs: smallvec![Meta::new(shape, DType::Bool)] })
+    Ok(Inferred { ins: smallvec![a.ins[0].dtype], outs: smallvec![Meta::new(shape, DType::Bool)] })
 }
 
 fn infer_arg(a: &InferArgs) -> Result<Inferred> {
@@ -125,45 +128,73 @@ macro_rules! simple_fold {
     };
 }
 simple_fold!(Sum, Num, ZERO, |a, b| a.add(b));
-simple_fold!(Product, Num, ONE, |a, b| a.mul(b));
-simple_fold!(Maximum, Ordered, LEAST, |a, b| a.maximum(b));
-simple_fold!(Minimum, Ordered, GREATEST, |a, b| a.minimum(b));
 
-/// An element and where it was.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct Found<W> {
-    value: W,
-    at: i64,
+/// A sum of elements that are converted first.
+struct WideSum;
+impl<A: Lane, R: Lane<Wide: Num + CastFrom<A::Wide>>> Reduction<A, R> for WideSum {
+    type Acc = R::Wide;
+    const IDENTITY: R::Wide = R::Wide::ZERO;
+    #[inline(always)]
+    fn lift(x: A::Wide, _: usize) -> R::Wide {
+        CastFrom::cast_from(x)
+    }
+    #[inline(always)]
+    fn combine(a: R::Wide, b: R::Wide) -> R::Wide {
+        a.add(b)
+    }
+    #[inline(always)]
+    fn result(acc: R::Wide) -> R::Wide {
+        acc
+    }
 }
 
-/// The first extreme, or the first NaN. Lanes meet out of order, so ties are settled by position.
-macro_rules! arg_fold {
-    ($name:ident, $worst:ident, |$x:ident, $y:ident| $better:expr) => {
+/// Whether any, or all, of the elements differ from zero.
+macro_rules! truth_fold {
+    ($name:ident, $identity:literal, |$a:ident, $b:ident| $e:expr) => {
         struct $name;
-        impl<W: Ordered, A: Lane<Wide = W>> Reduction<A, i64> for $name {
-            type Acc = Found<W>;
-            const IDENTITY: Found<W> = Found { value: W::$worst, at: i64::MAX };
+        impl<A: Lane<Wide: Num>> Reduction<A, Bool> for $name {
+            type Acc = Bool;
+            const IDENTITY: Bool = Bool::new($identity);
             #[inline(always)]
-            fn lift(x: W, position: usize) -> Found<W> {
-                Found { value: x, at: position as i64 }
+            fn lift(x: A::Wide, _: usize) -> Bool {
+                Bool::new(x != A::Wide::ZERO)
             }
             #[inline(always)]
-            fn combine(a: Found<W>, b: Found<W>) -> Found<W> {
-                let ($x, $y) = (a.value, b.value);
-                let better = $better | ($y.is_nan() & !$x.is_nan());
-                let even = ($x == $y) | ($x.is_nan() & $y.is_nan());
-                if better | (even & (b.at < a.at)) { b } else { a }
+            fn combine($a: Bool, $b: Bool) -> Bool {
+                $e
             }
             #[inline(always)]
-            fn result(acc: Found<W>) -> i64 {
-                acc.at
+            fn result(acc: Bool) -> Bool {
+                acc
             }
         }
     };
 }
-arg_fold!(ArgMax, LEAST, |x, y| x.lt(y));
-arg_fold!(ArgMin, GREATEST, |x, y| y.lt(x));
+truth_fold!(Any, false, |a, b| a.add(b));
+truth_fold!(All, true, |a, b| a.mul(b));
+simple_fold!(Product, Num, ONE, |a, b| a.mul(b));
+simple_fold!(Maximum, Ordered, LEAST, |a, b| a.maximum(b));
+simple_fold!(Minimum, Ordered, GREATEST, |a, b| a.minimum(b));
+
+/// The first greatest element, or the first NaN.
+struct Greatest;
+impl<W: Ordered> Contest<W> for Greatest {
+    const WORST: W = W::LEAST;
+    #[inline(always)]
+    fn beats(x: W, best: W) -> bool {
+        x.exceeds(best) & !best.is_nan()
+    }
+}
+
+/// The first least element, or the first NaN.
+struct Least;
+impl<W: Ordered> Contest<W> for Least {
+    const WORST: W = W::GREATEST;
+    #[inline(always)]
+    fn beats(x: W, best: W) -> bool {
+        best.exceeds(x) & !best.is_nan()
+    }
+}
 
 /// The head's gradient seen by every element that was reduced.
 fn spread<'r>(v: &Vjp<'r>, y: Sym<'r>) -> Sym<'r> {
@@ -171,8 +202,21 @@ fn spread<'r>(v: &Vjp<'r>, y: Sym<'r>) -> Sym<'r> {
     y.reshape(&reduced(x, &axes(v.attrs, x.len()), true)).broadcast_to(x)
 }
 
-fn sum(_: DType, out: DType) -> Option<Fold> {
-    with_type!(all out, T => Some(fold::of::<Sum, T, T>()))
+/// Sums in the operand's dtype, and of narrow integers in 64 bits.
+fn sum(x: DType, out: DType) -> Option<Fold> {
+    macro_rules! wide {
+        ($($x:ident: $a:ty => $o:ident: $r:ty),*) => {
+            match (x, out) {
+                $((DType::$x, DType::$o) => Some(fold::of::<WideSum, $a, $r>()),)*
+                _ => None,
+            }
+        };
+    }
+    if x == out {
+        return with_type!(all out, T => Some(fold::of::<Sum, T, T>()));
+    }
+    wide!(Bool: Bool => I64: i64, I8: i8 => I64: i64, I16: i16 => I64: i64, I32: i32 => I64: i64,
+        U8: u8 => U64: u64, U16: u16 => U64: u64, U32: u32 => U64: u64)
 }
 
 pub static SUM: Op = Op {
@@ -235,22 +279,22 @@ macro_rules! extreme {
 extreme!(MAX "max" Maximum);
 extreme!(MIN "min" Minimum);
 
-pub static ANY: Op = Op {
-    attrs: Reduce::read,
-    grad: Grad::Zero,
-    ..Op::new("any", 1, infer_truth, Run::Reduce { fold: |_, _| Some(fold::of::<Sum, Bool, Bool>()), axes })
-};
-
-pub static ALL: Op = Op {
-    attrs: Reduce::read,
-    grad: Grad::Zero,
-    ..Op::new(
-        "all",
-        1,
-        infer_truth,
-        Run::Reduce { fold: |_, _| Some(fold::of::<Product, Bool, Bool>()), axes },
-    )
-};
+macro_rules! truth {
+    ($op:ident $name:literal $fold:ident) => {
+        pub static $op: Op = Op {
+            attrs: Reduce::read,
+            grad: Grad::Zero,
+            ..Op::new(
+                $name,
+                1,
+                infer_truth,
+        Run::Reduce { fold: |x, _| with_type!(all x, T => Some(fold::of::<$fold, T, Bool>())), axes },
+            )
+        };
+    };
+}
+truth!(ANY "any" Any);
+truth!(ALL "all" All);
 
 /// The position of the first extreme along the axis (of the flattened array without one), int64.
 macro_rules! arg {
@@ -263,15 +307,15 @@ macro_rules! arg {
                 1,
                 infer_arg,
                 Run::Reduce {
-            fold: |x, _| with_type!(ordered x, T => Some(fold::of::<$fold, T, i64>()), else None),
+            fold: |x, _| with_type!(ordered x, T => Some(fold::of::<First<$fold>, T, i64>()), else None),
                     axes: arg_axes,
                 },
             )
         };
     };
 }
-arg!(ARGMAX "argmax" ArgMax);
-arg!(ARGMIN "argmin" ArgMin);
+arg!(ARGMAX "argmax" Greatest);
+arg!(ARGMIN "argmin" Least);
 
 /// Means are floating: integers become the default float.
 fn infer_mean(a: &InferArgs) -> Result<Inferred> {

@@ -1,15 +1,18 @@
-//! batch_norm and its fused gradient. Data is seen as (before, channels, after) around the channel axis.
+//! batch_norm and its fused gradient: checks, statistics and rules; the loops are in `channels`.
 
+use super::channels::{self, Block, Runs};
 use super::{check_eps, float_of, normalized};
+use crate::kernel::lane::Lane;
 use crate::kernel::moves::{Shared, dense};
+use crate::kernel::num::Float;
 use crate::kernel::real::{Real, wide_dtype};
-use crate::kernel::walk::{GRAIN, split};
+use crate::kernel::walk::split;
 use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
 use crate::par::Parallel;
 use crate::rules::{IntoOperand, Sym, Vjp};
 use crate::shape::{Shape, check_axis, display};
 use crate::view::{View, ViewMut};
-use crate::{Error, Result, attrs, isa_versions, with_type};
+use crate::{Error, Result, attrs, with_type};
 use smallvec::{SmallVec, smallvec};
 
 attrs! {
@@ -32,166 +35,6 @@ impl BatchNorm {
     }
 }
 
-/// The sizes before, of and after the channel axis.
-#[derive(Clone, Copy)]
-struct Block {
-    before: usize,
-    channels: usize,
-    after: usize,
-}
-
-impl Block {
-    fn new(shape: &[usize], axis: i64) -> Block {
-        let axis = check_axis("", axis, shape.len()).unwrap_or(0);
-        Block {
-            before: shape[..axis].iter().product(),
-            channels: shape[axis],
-            after: shape[axis + 1..].iter().product(),
-        }
-    }
-
-    fn count(&self) -> f64 {
-        (self.before * self.after) as f64
-    }
-
-    /// Per channel, the sums of K terms of its elements: `term(channel, element)` in eight interleaved sums along
-    /// `after`, added up over `before` in parts whose number depends on the sizes alone.
-    fn sums<T: Real, const M: usize, const K: usize>(
-        &self,
-        par: &dyn Parallel,
-        data: [&[T]; M],
-        term: impl Fn(usize, [f64; M]) -> [f64; K] + Sync,
-    ) -> Vec<[f64; K]> {
-        let add = sum_loop_of::<T, _, M, K>(&term);
-        let Block { before, channels, after } = *self;
-        let parts = (before * channels * after / GRAIN).clamp(1, 16).min(before.max(1));
-        let rows = before.div_ceil(parts);
-        let mut partial = vec![[0f64; K]; parts * channels];
-        let target = Shared(partial.as_mut_ptr());
-        let width = if after >= 8 { 1 } else { 64 };
-        let blocks = channels.div_ceil(width);
-        split(par, parts * blocks, (GRAIN / (rows * width * after).max(1)).max(1), |units| {
-            for unit in units {
-                let (part, first) = (unit / blocks, unit % blocks * width);
-                for b in part * rows..before.min((part + 1) * rows) {
-                    for c in first..channels.min(first + width) {
-                        let start = (b * channels + c) * after;
-                        let run = data.map(|data| &data[start..start + after]);
-                        // SAFETY: one unit adds to its own part and channels; runs have one length.
-                        unsafe { add(&term, c, run, &mut *target.at((part * channels + c) as isize)) };
-                    }
-                }
-            }
-        });
-        (0..channels)
-            .map(|c| {
-                let mut total = partial[c];
-                for part in 1..parts {
-                    (0..K).for_each(|k| total[k] += partial[part * channels + c][k]);
-                }
-                total
-            })
-            .collect()
-    }
-
-    /// Calls `body(channel, first element, count)` for every run of one channel.
-    fn runs(&self, par: &dyn Parallel, body: impl Fn(usize, usize, usize) + Sync) {
-        let Block { before, channels, after } = *self;
-        split(par, before * channels, GRAIN / after.max(1), |units| {
-            units.for_each(|unit| body(unit % channels, unit * after, after));
-        });
-    }
-}
-
-/// A loop of [`Block::sums`] over a run of one channel.
-type Add<T, F, const M: usize, const K: usize> = unsafe fn(&F, usize, [&[T]; M], &mut [f64; K]);
-
-/// # Safety
-/// Runs have one length.
-#[inline(always)]
-unsafe fn sum_body<T: Real, F: Fn(usize, [f64; M]) -> [f64; K], const M: usize, const K: usize>(
-    term: &F,
-    channel: usize,
-    run: [&[T]; M],
-    sum: &mut [f64; K],
-) {
-    let mut lanes = [[0f64; 8]; K];
-    let (n, whole) = (run[0].len(), run[0].len() / 8 * 8);
-    // SAFETY: within the runs.
-    let at = |m: usize, i: usize| unsafe { run[m].get_unchecked(i) }.wide();
-    for start in (0..whole).step_by(8) {
-        for l in 0..8 {
-            let terms = term(channel, std::array::from_fn(|m| at(m, start + l)));
-            for k in 0..K {
-                lanes[k][l] += terms[k];
-            }
-        }
-    }
-    for l in 0..n - whole {
-        let terms = term(channel, std::array::from_fn(|m| at(m, whole + l)));
-        for k in 0..K {
-            lanes[k][l] += terms[k];
-        }
-    }
-    for k in 0..K {
-        sum[k] += lanes[k].iter().sum::<f64>();
-    }
-}
-
-isa_versions! {
-    /// Adds a run's terms to the sums.
-    fn sum_loop -> Add<T, F, M, K> = sum_body;
-    generics [T: Real, F: Fn(usize, [f64; M]) -> [f64; K], const M: usize, const K: usize] names [T, F, M, K]
-    fast true; args (term: &F, channel: usize, run: [&[T]; M], sum: &mut [f64; K])
-}
-
-/// [`sum_loop`] for the type of `term`.
-fn sum_loop_of<T: Real, F: Fn(usize, [f64; M]) -> [f64; K], const M: usize, const K: usize>(
-    _: &F,
-) -> Add<T, F, M, K> {
-    sum_loop::<T, F, M, K>()
-}
-
-/// # Safety
-/// Runs are as long as `out`.
-#[inline(always)]
-unsafe fn affine_body<T: Real>(x: &[T], [mean, scale, shift]: [f64; 3], out: &mut [T]) {
-    out.iter_mut().zip(x).for_each(|(y, x)| *y = T::narrow((x.wide() - mean) * scale + shift));
-}
-
-isa_versions! {
-    /// `(x - mean) * scale + shift`, with the three in this order.
-    fn affine_loop -> unsafe fn(&[T], [f64; 3], &mut [T]) = affine_body;
-    generics [T: Real] names [T] fast true; args (x: &[T], numbers: [f64; 3], out: &mut [T])
-}
-
-/// What the gradient of a run is computed from.
-#[derive(Clone, Copy)]
-struct Back {
-    mean: f64,
-    inv: f64,
-    scale: f64,
-    /// The means over the channel of the gradient, and of its product with y.
-    a: f64,
-    b: f64,
-}
-
-/// # Safety
-/// Runs are as long as `out`.
-#[inline(always)]
-unsafe fn back_body<T: Real>(g: &[T], x: &[T], n: Back, out: &mut [T]) {
-    for ((out, g), x) in out.iter_mut().zip(g).zip(x) {
-        let y = (x.wide() - n.mean) * n.inv;
-        *out = T::narrow(n.scale * (g.wide() - n.a - y * n.b));
-    }
-}
-
-isa_versions! {
-    /// The gradient of a run.
-    fn back_loop -> unsafe fn(&[T], &[T], Back, &mut [T]) = back_body;
-    generics [T: Real] names [T] fast true; args (g: &[T], x: &[T], n: Back, out: &mut [T])
-}
-
 /// A vector of float32 or float64 numbers as float64.
 fn vector(view: &View, par: &dyn Parallel) -> Vec<f64> {
     with_type!(floats view.dtype, T => dense::<T>(view, par).iter().map(|x| x.wide()).collect(), else vec![])
@@ -202,7 +45,7 @@ fn store(out: &ViewMut, values: &[f64]) {
     let stride = out.layout.strides.first().copied().unwrap_or(0);
     with_type!(floats out.dtype, T => for (i, &v) in values.iter().enumerate() {
         // SAFETY: element i of the vector.
-        unsafe { *out.ptr::<T>().offset(i as isize * stride) = T::narrow(v) };
+        unsafe { *out.ptr::<T>().offset(i as isize * stride) = <T as Real>::narrow(v) };
     }, else {});
 }
 
@@ -245,46 +88,78 @@ fn run_batch_norm(a: &KernelArgs) -> Result<()> {
     Ok(())
 }
 
-fn batch_norm<T: Real>(a: &KernelArgs) {
+/// A channel's mean and variance from the sums of its elements less `near`, and of their squares.
+fn moments(near: f64, sums: [f64; 2], n: f64) -> [f64; 2] {
+    let rest = sums[0] / n;
+    let variance = sums[1] / n - rest * rest;
+    // A rounding error must not become the root of a negative number; NaN stays.
+    [near + rest, if variance < 0.0 { 0.0 } else { variance }]
+}
+
+fn batch_norm<T: Lane<Wide: Float + Sync>>(a: &KernelArgs) {
     let attrs = a.attrs.get::<BatchNorm>();
     let x = dense::<T>(&a.ins[0], a.par);
     let block = Block::new(&a.ins[0].layout.shape, attrs.axis);
-    let (mut means, mut vars) = (vector(&a.ins[3], a.par), vector(&a.ins[4], a.par));
+    let (gamma, beta) = (vector(&a.ins[1], a.par), vector(&a.ins[2], a.par));
+    let running = [3, 4].map(|i| vector(&a.ins[i], a.par));
+    let (y, affine) = (Shared(a.out(0).ptr::<T>()), channels::affine::<T>());
+    let inverse = |variance: f64| 1.0 / (variance + attrs.eps).sqrt();
+    let numbers = |c: usize, [mean, variance]: [f64; 2]| {
+        let scale = if attrs.fix_gamma { 1.0 } else { gamma[c] } * inverse(variance);
+        [mean, scale, beta[c]].map(T::Wide::of)
+    };
+    let apply = |start: usize, runs: &Runs, numbers: [T::Wide; 3]| {
+        // SAFETY: runs of one channel, which one thread has.
+        unsafe { affine(x[start..].as_ptr(), numbers, y.at(start as isize), runs) }
+    };
+    let mut stats: Vec<[f64; 2]> = running[0].iter().zip(&running[1]).map(|(m, v)| [*m, *v]).collect();
+    let mut done = false;
     if attrs.uses_batch() && block.count() > 0.0 {
         let n = block.count();
-        let (running_mean, running_var) = (means, vars);
-        means = block.sums(a.par, [&x[..]], |_, x: [f64; 1]| x).iter().map(|s| s[0] / n).collect();
-        let squares = block.sums(a.par, [&x[..]], |c, [x]| {
-            let d = x - means[c];
-            [d * d]
+        let mut near = vec![T::Wide::default(); block.channels];
+        let to = Shared(near.as_mut_ptr());
+        split(a.par, block.channels, 1, |channels| {
+            // SAFETY: each channel has a place of its own.
+            channels.for_each(|c| unsafe { *to.at(c as isize) = block.near(&x, c) });
         });
-        vars = squares.iter().map(|s| s[0] / n).collect();
+        let (sums, applied) =
+            block.sums(a.par, [&x[..]], &channels::statistics::<T>(), &|c| [near[c], near[c]], &|c, sums| {
+                let (start, runs) = block.runs_of(c);
+                apply(start, &runs, numbers(c, moments(near[c].double(), sums, n)));
+            });
+        stats = sums.iter().zip(&near).map(|(sums, near)| moments(near.double(), *sums, n)).collect();
+        done = applied;
         let keep = attrs.momentum;
-        let mix = |old: &[f64], new: &[f64]| -> Vec<f64> {
-            old.iter().zip(new).map(|(o, n)| keep * o + (1.0 - keep) * n).collect()
+        let mix = |i: usize| -> Vec<f64> {
+            running[i].iter().zip(&stats).map(|(old, new)| keep * old + (1.0 - keep) * new[i]).collect()
         };
         if let [Some(mean), Some(var)] = &a.outs[a.outs.len() - 2..] {
-            store(mean, &mix(&running_mean, &means));
-            store(var, &mix(&running_var, &vars));
+            store(mean, &mix(0));
+            store(var, &mix(1));
         }
     }
-    let invs: Vec<f64> = vars.iter().map(|v| 1.0 / (v + attrs.eps).sqrt()).collect();
-    for (out, values) in [(&a.outs[1], &means), (&a.outs[2], &invs)] {
-        if let Some(out) = out {
-            store(out, values);
-        }
+    if let Some(out) = &a.outs[1] {
+        store(out, &stats.iter().map(|s| s[0]).collect::<Vec<_>>());
     }
-    let (gamma, beta) = (vector(&a.ins[1], a.par), vector(&a.ins[2], a.par));
-    let y = Shared(a.out(0).ptr::<T>());
-    let affine = affine_loop::<T>();
-    block.runs(a.par, |c, start, n| {
-        let scale = if attrs.fix_gamma { invs[c] } else { gamma[c] * invs[c] };
-        // SAFETY: elements of this run, this chunk's own.
-        unsafe {
-            let y = std::slice::from_raw_parts_mut(y.at(start as isize), n);
-            affine(&x[start..start + n], [means[c], scale, beta[c]], y);
-        }
-    });
+    if let Some(out) = &a.outs[2] {
+        store(out, &stats.iter().map(|s| inverse(s[1])).collect::<Vec<_>>());
+    }
+    if done {
+        return;
+    }
+    if block.is_narrow() {
+        let each = channels::affine_each::<T>();
+        block.pieces(
+            a.par,
+            |c| numbers(c, stats[c]),
+            |start, n, rows| {
+                // SAFETY: elements of this piece, which one thread has.
+                unsafe { each(x[start..start + n].as_ptr(), rows, y.at(start as isize), n) }
+            },
+        );
+    } else {
+        block.runs(a.par, |c, start, runs| apply(start, &runs, numbers(c, stats[c])));
+    }
 }
 
 fn grad_batch_norm<'r>(v: &Vjp<'r>) -> SmallVec<[Option<Sym<'r>>; 3]> {
@@ -328,27 +203,52 @@ fn run_batch_norm_grad(a: &KernelArgs) -> Result<()> {
     Ok(())
 }
 
-fn batch_norm_grad<T: Real>(a: &KernelArgs) {
+fn batch_norm_grad<T: Lane<Wide: Float + Sync>>(a: &KernelArgs) {
     let attrs = a.attrs.get::<BatchNorm>();
     let (g, x) = (dense::<T>(&a.ins[0], a.par), dense::<T>(&a.ins[1], a.par));
     let block = Block::new(&a.ins[1].layout.shape, attrs.axis);
     let [gamma, means, invs] = [2, 3, 4].map(|i| vector(&a.ins[i], a.par));
-    let sums = block.sums(a.par, [&g[..], &x[..]], |c, [g, x]| [g, g * ((x - means[c]) * invs[c])]);
+    let n = block.count();
+    let numbers = |c: usize, sums: [f64; 2]| {
+        let scale = if attrs.fix_gamma { invs[c] } else { gamma[c] * invs[c] };
+        let [a, b] = if attrs.uses_batch() { sums.map(|sum| sum / n) } else { [0.0; 2] };
+        [means[c], scale, a, b * invs[c]].map(T::Wide::of)
+    };
+    let (out, back) = (Shared(a.out(0).ptr::<T>()), channels::back::<T>());
+    let apply = |start: usize, runs: &Runs, numbers: [T::Wide; 4]| {
+        // SAFETY: runs of one channel, which one thread has.
+        unsafe { back([g[start..].as_ptr(), x[start..].as_ptr()], numbers, out.at(start as isize), runs) }
+    };
+    let (sums, done) = block.sums(
+        a.par,
+        [&g[..], &x[..]],
+        &channels::gradients::<T>(),
+        &|c| [means[c], invs[c]].map(T::Wide::of),
+        &|c, sums| {
+            let (start, runs) = block.runs_of(c);
+            apply(start, &runs, numbers(c, sums));
+        },
+    );
     let of_gamma: Vec<f64> = sums.iter().map(|s| if attrs.fix_gamma { 0.0 } else { s[1] }).collect();
     store(&a.out(1), &of_gamma);
     store(&a.out(2), &sums.iter().map(|s| s[0]).collect::<Vec<_>>());
-    let n = block.count();
-    let (out, back) = (Shared(a.out(0).ptr::<T>()), back_loop::<T>());
-    block.runs(a.par, |c, start, count| {
-        let scale = if attrs.fix_gamma { invs[c] } else { gamma[c] * invs[c] };
-        let (a, b) = if attrs.uses_batch() { (sums[c][0] / n, sums[c][1] / n) } else { (0.0, 0.0) };
-        let run = start..start + count;
-        // SAFETY: elements of this run, this chunk's own.
-        unsafe {
-            let out = std::slice::from_raw_parts_mut(out.at(start as isize), count);
-            back(&g[run.clone()], &x[run], Back { mean: means[c], inv: invs[c], scale, a, b }, out);
-        }
-    });
+    if done {
+        return;
+    }
+    if block.is_narrow() {
+        let each = channels::back_each::<T>();
+        block.pieces(
+            a.par,
+            |c| numbers(c, sums[c]),
+            |start, n, rows| {
+                let run = start..start + n;
+                // SAFETY: elements of this piece, which one thread has.
+                unsafe { each([g[run.clone()].as_ptr(), x[run].as_ptr()], rows, out.at(start as isize), n) }
+            },
+        );
+    } else {
+        block.runs(a.par, |c, start, runs| apply(start, &runs, numbers(c, sums[c])));
+    }
 }
 
 /// The second order. With y the normalised data, s the inverse deviation, m the mean over a channel and h, hγ,
