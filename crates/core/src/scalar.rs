@@ -103,6 +103,46 @@ impl Scalar {
         }
     }
 
+    /// The element of `dtype` at `at`.
+    ///
+    /// # Safety
+    /// An element of this dtype can be read there; it need not be aligned.
+    pub unsafe fn read(dtype: DType, at: *const u8) -> Scalar {
+        use crate::{Complex32, Complex64, bf16, f16};
+        /// # Safety
+        /// As [`Scalar::read`].
+        unsafe fn get<T: bytemuck::Pod>(at: *const u8) -> T {
+            // SAFETY: the caller's contract.
+            unsafe { at.cast::<T>().read_unaligned() }
+        }
+        // SAFETY: the caller's contract, for the dtype's type.
+        unsafe {
+            match dtype {
+                DType::Bool => Scalar::Bool(get::<u8>(at) != 0),
+                DType::I8 => Scalar::Int(get::<i8>(at).into()),
+                DType::I16 => Scalar::Int(get::<i16>(at).into()),
+                DType::I32 => Scalar::Int(get::<i32>(at).into()),
+                DType::I64 => Scalar::Int(get::<i64>(at).into()),
+                DType::U8 => Scalar::Int(get::<u8>(at).into()),
+                DType::U16 => Scalar::Int(get::<u16>(at).into()),
+                DType::U32 => Scalar::Int(get::<u32>(at).into()),
+                DType::U64 => Scalar::Int(get::<u64>(at).into()),
+                DType::F16 => Scalar::Float(get::<f16>(at).to_f64()),
+                DType::BF16 => Scalar::Float(get::<bf16>(at).to_f64()),
+                DType::F32 => Scalar::Float(get::<f32>(at).into()),
+                DType::F64 => Scalar::Float(get(at)),
+                DType::C64 => {
+                    let z = get::<Complex32>(at);
+                    Scalar::Complex(z.re.into(), z.im.into())
+                }
+                DType::C128 => {
+                    let z = get::<Complex64>(at);
+                    Scalar::Complex(z.re, z.im)
+                }
+            }
+        }
+    }
+
     /// The bit pattern, for comparing and hashing where NaN must equal itself.
     pub fn bits(self) -> (u8, i128, u64) {
         match self {
@@ -110,6 +150,29 @@ impl Scalar {
             Scalar::Int(v) => (1, v, 0),
             Scalar::Float(v) => (2, v.to_bits() as i128, 0),
             Scalar::Complex(re, im) => (3, re.to_bits() as i128, im.to_bits()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let values = [Scalar::Bool(true), Scalar::Int(100), Scalar::Float(-2.5), Scalar::Complex(0.5, -4.0)];
+        for (&value, dtypes) in values.iter().zip([
+            &[DType::Bool][..],
+            &[DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U16, DType::U32, DType::U64],
+            &[DType::F16, DType::BF16, DType::F32, DType::F64],
+            &[DType::C64, DType::C128],
+        ]) {
+            for &dtype in dtypes {
+                let mut bytes = [0; 16];
+                value.write(dtype, &mut bytes);
+                // SAFETY: an element of the dtype was just written there.
+                assert_eq!(unsafe { Scalar::read(dtype, bytes.as_ptr()) }, value, "{dtype}");
+            }
         }
     }
 }

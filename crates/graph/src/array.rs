@@ -11,7 +11,7 @@ use mxnp_core::op::Meta;
 use mxnp_core::shape::checked_numel;
 use mxnp_core::storage::Buffer;
 use mxnp_core::view::View;
-use mxnp_core::{DType, Layout, Scalar, with_type};
+use mxnp_core::{DType, Layout, Scalar};
 use mxnp_engine::engine;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -219,9 +219,7 @@ impl Array {
         let mut found = Scalar::Bool(false);
         exec::read(&self.at.value, |base| {
             // SAFETY: the element lies in the buffer and is aligned for the dtype.
-            found = with_type!(all self.dtype(), T => unsafe {
-                scalar_of(base.cast::<T>().offset(offset).read())
-            });
+            found = unsafe { Scalar::read(self.dtype(), base.offset(offset * self.dtype().size() as isize)) };
         })?;
         Ok(found)
     }
@@ -264,44 +262,6 @@ unsafe fn copy_out(base: *const u8, layout: &Layout, dtype: DType, dst: &mut [u8
     let slots = [Slot { base: base.cast_mut(), layout }, Slot { base: dst.as_mut_ptr(), layout: &dense }];
     // SAFETY: the slots are valid; the interpreter moves bytes of this dtype. `dst` is private.
     unsafe { run(&pass, &slots, &[], &mxnp_core::par::Serial) };
-}
-
-/// An element as a scalar.
-fn scalar_of<T: mxnp_core::Element>(x: T) -> Scalar {
-    let bytes = bytemuck_bytes(&x);
-    match T::DTYPE {
-        DType::Bool => Scalar::Bool(bytes[0] != 0),
-        DType::I8 => Scalar::Int(i8::from_ne_bytes([bytes[0]]).into()),
-        DType::I16 => Scalar::Int(i16::from_ne_bytes(take(bytes)).into()),
-        DType::I32 => Scalar::Int(i32::from_ne_bytes(take(bytes)).into()),
-        DType::I64 => Scalar::Int(i64::from_ne_bytes(take(bytes)).into()),
-        DType::U8 => Scalar::Int(bytes[0].into()),
-        DType::U16 => Scalar::Int(u16::from_ne_bytes(take(bytes)).into()),
-        DType::U32 => Scalar::Int(u32::from_ne_bytes(take(bytes)).into()),
-        DType::U64 => Scalar::Int(u64::from_ne_bytes(take(bytes)).into()),
-        DType::F16 => Scalar::Float(mxnp_core::f16::from_ne_bytes(take(bytes)).to_f64()),
-        DType::BF16 => Scalar::Float(mxnp_core::bf16::from_ne_bytes(take(bytes)).to_f64()),
-        DType::F32 => Scalar::Float(f32::from_ne_bytes(take(bytes)).into()),
-        DType::F64 => Scalar::Float(f64::from_ne_bytes(take(bytes))),
-        DType::C64 => Scalar::Complex(
-            f32::from_ne_bytes(take(bytes)).into(),
-            f32::from_ne_bytes(take(&bytes[4..])).into(),
-        ),
-        DType::C128 => {
-            Scalar::Complex(f64::from_ne_bytes(take(bytes)), f64::from_ne_bytes(take(&bytes[8..])))
-        }
-    }
-}
-
-fn bytemuck_bytes<T: mxnp_core::Element>(x: &T) -> &[u8] {
-    // SAFETY: elements are plain data (`Element` is `Pod`).
-    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(x).cast(), size_of::<T>()) }
-}
-
-fn take<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    let mut out = [0; N];
-    out.copy_from_slice(&bytes[..N]);
-    out
 }
 
 /// An array that the program holds: what Python objects contain. Counted on its value, so that a write while
