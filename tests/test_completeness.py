@@ -39,6 +39,7 @@ PRIVATE = {
     "mask_spread": "the gradient of mask_get",
     "scatter_add": "the gradient of take and index_get",
     "_recurrence": "the gradient of cumprod and prod",
+    "integer_power": "np.power of integers to exponents that only the data shows",
     "_scale": "what gradients multiply with",
     "_unscale": "what gradients divide with",
     "batch_norm_grad": "the gradient of batch_norm",

@@ -38,6 +38,11 @@ def no_bools(name: str, *args: bool) -> Bad:
     return Bad(call, TypeError, rf"{name}")
 
 
+def small(dtype: str) -> str:
+    """What arithmetic gives that bool has no part in."""
+    return "int8" if dtype == "bool" else dtype
+
+
 def scale(g, d):
     """`g * d`, and 0 where g is 0."""
     return onp.where(g == 0, g, g * d)
@@ -66,11 +71,19 @@ ROWS = (
     unary("np.negative", onp.negative, NUMBERS, bad=(no_bools("negative", True),)),
     unary("np.positive", onp.positive, NUMBERS),
     unary("np.absolute", onp.absolute, ALL, result=magnitude, domain=(APART,)),
-    unary("np.sign", onp.sign, REAL, grad=0, domain=(APART,)),
+    unary(
+        "np.sign",
+        onp.sign,
+        REAL + COMPLEX,
+        grad=0,
+        domain=(APART,),
+        bad=(no_bools("sign", True),),
+    ),
     unary("np.fabs", onp.fabs, REAL, result="float", domain=(APART,)),
     Row("np.copy", onp.copy, ALL, UNARY),
-    unary("np.conjugate", onp.conjugate, NUMBERS),
-    unary("np.square", onp.square, NUMBERS),
+    unary("np.conjugate", onp.conjugate, ALL, result=small),
+    unary("np.square", onp.square, ALL, result=small),
+    unary("np.reciprocal", onp.reciprocal, INTS + ("bool",), result=small, wide=False, grad="integers"),
     unary("np.reciprocal", onp.reciprocal, FLOATS + ("complex64", "complex128"), domain=(APART,)),
     binary("np.maximum", onp.maximum, REAL + ("bool",), domain=(Domain(distinct=True), Domain(-2.9, 3.3))),
     binary("np.minimum", onp.minimum, REAL + ("bool",), domain=(Domain(distinct=True), Domain(-2.9, 3.3))),
@@ -148,6 +161,16 @@ ROWS = (
                 r"[Ii]ntegers to negative integer powers are not allowed",
             ),
         ),
+    ),
+    Row(
+        "core.integer_power",
+        onp.power,
+        INTS,
+        SMALL,
+        op="integer_power",
+        domain=(Domain(-3, 3), Domain(0, 4)),
+        wide=False,
+        grad="integers",
     ),
     Row(
         "np.where",

@@ -44,6 +44,13 @@ pub fn same_not_bool(a: &InferArgs) -> Result<Inferred> {
     elementwise(a, dtype, dtype)
 }
 
+/// As [`same`]; bools count as int8: square, power, ...
+pub fn same_bool_as_int8(a: &InferArgs) -> Result<Inferred> {
+    let dtype = result_type(a.op, a.ins, a.mode)?;
+    let dtype = if dtype == DType::Bool { DType::I8 } else { dtype };
+    elementwise(a, dtype, dtype)
+}
+
 /// As [`same`], for real numbers only: maximum of complex numbers has no order here.
 pub fn same_real(a: &InferArgs) -> Result<Inferred> {
     let dtype = result_type(a.op, a.ins, a.mode)?;
@@ -64,24 +71,24 @@ pub fn float_real(a: &InferArgs) -> Result<Inferred> {
     elementwise(a, dtype, dtype)
 }
 
-/// Compares in the common dtype, answers bool. An integer scalar no operand dtype can hold is compared as
-/// a wider number, as NumPy 2 does.
+/// Compares in the common dtype, answers bool. What no dtype holds both of is compared as it is: the operands of a
+/// signed and an unsigned 64-bit integer keep their dtypes, and beside an integer scalar that is out of an array's
+/// range (float64 here: its sign decides) the array's values do not matter (bool).
 pub fn compare(a: &InferArgs) -> Result<Inferred> {
-    let mut dtype = result_type_unchecked(a.ins, a.mode);
-    if a.ins.iter().filter_map(|m| m.scalar).any(|s| !s.fits(dtype)) {
-        let fits = |d: DType| a.ins.iter().filter_map(|m| m.scalar).all(|s| s.fits(d));
-        dtype =
-            [DType::I64, DType::U64].into_iter().find(|&d| fits(d) && widens(dtype, d)).unwrap_or(DType::F64);
+    let dtype = result_type_unchecked(a.ins, a.mode);
+    let mut found = elementwise(a, dtype, DType::Bool)?;
+    let is_out = |m: &Meta| m.scalar.is_some_and(|s| !s.fits(dtype));
+    if let Some(i) = a.ins.iter().position(is_out) {
+        // Two scalars that no dtype holds both of are rare enough to be compared as doubles.
+        let other = if a.ins.len() == 2 && a.ins[1 - i].scalar.is_none() { DType::Bool } else { DType::F64 };
+        found.ins.fill(other);
+        found.ins[i] = DType::F64;
+    } else if dtype == DType::F64 && a.ins.iter().all(|m| m.scalar.is_none() && m.dtype.is_integer()) {
+        for (want, m) in found.ins.iter_mut().zip(a.ins) {
+            *want = if m.dtype.is_signed() { DType::I64 } else { DType::U64 };
+        }
     }
-    elementwise(a, dtype, DType::Bool)
-}
-
-/// Whether every value of integer dtype `from` is one of `to`.
-fn widens(from: DType, to: DType) -> bool {
-    match (from.int_range(), to.int_range()) {
-        (Some((a, b)), Some((c, d))) => c <= a && b <= d,
-        _ => false,
-    }
+    Ok(found)
 }
 
 /// Reads any dtype as a truth value, answers bool: logical_and, isnan, ...

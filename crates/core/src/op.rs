@@ -118,6 +118,8 @@ pub enum Grad {
     Vjp(VjpFn),
     /// The results are locally constant in the inputs, or integers: no gradient flows (and that is right).
     Zero,
+    /// As `Zero` of real numbers; of complex ones no rule exists, for the reason given.
+    RealZero(&'static str),
     /// No rule exists, for the reason given: recording is allowed, `backward` through it raises.
     None(&'static str),
 }
@@ -131,6 +133,9 @@ pub struct Saves {
     /// Visible and hidden outputs, numbered as in `Inferred::outs`.
     pub outputs: u32,
 }
+
+/// Chooses another op for some operands.
+pub type Instead = fn(&[Meta]) -> Option<&'static Op>;
 
 /// How many inputs an op takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,6 +163,8 @@ pub struct Op {
     pub writes: &'static [usize],
     /// Whether it draws random numbers.
     pub random: bool,
+    /// Which op takes its place for such operands, if any: what the elementwise loop cannot refuse.
+    pub instead: Option<Instead>,
     /// Heavy enough to flush what came before it and to open a segment of its own.
     pub heavy: bool,
 }
@@ -177,6 +184,7 @@ impl Op {
             hidden: 0,
             writes: &[],
             random: false,
+            instead: None,
             heavy: false,
         }
     }

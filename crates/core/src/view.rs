@@ -24,11 +24,11 @@ pub struct ViewMut<'a> {
 
 // SAFETY: a view is only an address; whoever reads or writes through it argues the absence of races.
 unsafe impl Send for View<'_> {}
-// SAFETY: as above.
+// SAFETY: shared, it still only gives the address away; its layout and dtype never change.
 unsafe impl Sync for View<'_> {}
-// SAFETY: as above.
+// SAFETY: the address of memory that the sender lent for the view's lifetime, whichever thread writes it.
 unsafe impl Send for ViewMut<'_> {}
-// SAFETY: as above.
+// SAFETY: it has no method that writes: threads that share it write through addresses, each to its own elements.
 unsafe impl Sync for ViewMut<'_> {}
 
 impl<'a> View<'a> {

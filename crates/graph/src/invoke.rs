@@ -25,6 +25,7 @@ pub type Arrays = SmallVec<[Array; 1]>;
 
 /// Appends a call and gives its visible results, pending. Every argument error is raised here.
 pub fn invoke(op: &'static Op, attrs: Attrs, ins: &[Input]) -> Result<Arrays> {
+    let op = chosen(op, ins);
     let device = device_of(op, ins)?;
     let known = inferred::infer(op, &attrs, ins)?;
     if let Run::View(layout) = op.run {
@@ -49,9 +50,18 @@ pub fn invoke(op: &'static Op, attrs: Attrs, ins: &[Input]) -> Result<Arrays> {
     })
 }
 
+/// The op, or the one that takes its place for these operands.
+#[inline]
+fn chosen(op: &'static Op, ins: &[Input]) -> &'static Op {
+    let Some(instead) = op.instead else { return op };
+    let metas: SmallVec<[Meta; 4]> = ins.iter().map(meta_of).collect();
+    instead(&metas).unwrap_or(op)
+}
+
 /// The same with the results written into existing arrays: `out=`, `a += b`. Conversions follow NumPy's
 /// same-kind rule. While recording, the targets take the call's node.
 pub fn invoke_into(op: &'static Op, attrs: Attrs, ins: &[Input], outs: &mut [&mut Handle]) -> Result<()> {
+    let op = chosen(op, ins);
     let known = inferred::infer(op, &attrs, ins)?;
     let visible = known.outs.len() - op.hidden;
     if outs.len() != visible {

@@ -222,7 +222,12 @@ impl Node {
 
 /// Whether a gradient flows from the results of `op` to its inputs. Truth values are locally constant.
 pub(crate) fn flows(op: &Op, parents: &[Parent], known: &Inference) -> bool {
-    !matches!(op.grad, Grad::Zero)
+    let is_constant = match op.grad {
+        Grad::Zero => true,
+        Grad::RealZero(_) => known.outs.iter().all(|form| !form.dtype.is_complex()),
+        _ => false,
+    };
+    !is_constant
         && parents.iter().any(Parent::is_traced)
         && known.outs.iter().any(|form| form.dtype != DType::Bool)
 }

@@ -410,7 +410,10 @@ fn deliver(node: &Node, heads: &Grads) -> Result<()> {
 pub(crate) fn apply(node: &Arc<Node>, saved: &SavedValues, heads: Grads) -> Result<Grads> {
     let Kind::Call { op, attrs } = &node.kind else { return Ok(Grads::new()) };
     let Grad::Vjp(rule) = op.grad else {
-        let why = if let Grad::None(why) = op.grad { why } else { "its result has no gradient" };
+        let why = match op.grad {
+            Grad::None(why) | Grad::RealZero(why) => why,
+            _ => "its result has no gradient",
+        };
         return Err(Error::state(op.name, format!("no gradient: {why}")));
     };
     // What a rule makes without an array (a saved scalar, a constant) belongs beside its gradients.

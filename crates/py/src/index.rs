@@ -129,6 +129,14 @@ fn array_entry<'py>(py: Python<'py>, array: Array) -> PyResult<Entry<'py>> {
     }
 }
 
+/// Whether a key is an array, or has one among its entries.
+pub fn names_array(key: &Bound<'_, PyAny>) -> bool {
+    match key.cast_exact::<PyTuple>() {
+        Ok(tuple) => tuple.iter().any(|entry| entry.is_instance_of::<NDArray>()),
+        Err(_) => key.is_instance_of::<NDArray>(),
+    }
+}
+
 /// Reads a key for an array of `shape`.
 pub fn read(key: &Bound<'_, PyAny>, shape: &[usize], device: Device) -> PyResult<Index> {
     let py = key.py();

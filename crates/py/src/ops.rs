@@ -164,7 +164,7 @@ impl PyOp {
     fn gradient(&self) -> &'static str {
         match self.0.grad {
             Grad::Vjp(_) => "vjp",
-            Grad::Zero => "zero",
+            Grad::Zero | Grad::RealZero(_) => "zero",
             Grad::None(why) => why,
         }
     }

@@ -6,7 +6,7 @@ use crate::index::{self, Index};
 use crate::operand::{self, Operand, Source};
 use crate::wait::enter;
 use mxnp_core::attrs::{Attrs, Ints};
-use mxnp_core::ops::index as ops;
+use mxnp_core::ops::{arith, index as ops};
 use mxnp_core::{DType, IndexItem};
 use mxnp_graph::{Array, Handle, Input, modes, tape};
 use pyo3::prelude::*;
@@ -52,7 +52,12 @@ fn get(array: &Array, key: &Bound<'_, PyAny>) -> PyResult<Array> {
     }
     let index = index::read(key, array.shape(), array.device())?;
     if index.arrays.is_empty() {
-        return call(py, || mxnp_graph::slice(array, &index.items));
+        let view = call(py, || mxnp_graph::slice(array, &index.items))?;
+        // An array without axes counts as an integer, but gives a copy as every index array does.
+        return match index::names_array(key) {
+            true => operand::invoke_one(py, &arith::COPY, Attrs::NONE, &[Input::Array(&view)]),
+            false => Ok(view),
+        };
     }
     let turned = turn(py, array, &index)?;
     let mut ins: SmallVec<[Input<'_>; 4]> = SmallVec::from_iter([Input::Array(&turned.view)]);

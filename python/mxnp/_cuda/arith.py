@@ -60,6 +60,7 @@ ROWS: dict[str, Row] = {
     "clip": clip,
     "copy": copy,
     "power": power,
+    "integer_power": power,
     "_scale": scale,
     "_unscale": unscale,
 }

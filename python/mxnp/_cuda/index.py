@@ -54,7 +54,9 @@ def index_put(
     return ()
 
 
-def take_along_axis(xp: Any, x: Any, index: Any, *, axis: int, mode: str = "raise") -> Any:
+def take_along_axis(
+    xp: Any, x: Any, index: Any, *, axis: int, mode: str = "raise", caller: str | None = None
+) -> Any:
     """One index for each position along an axis, other axes broadcast."""
     axis = axis % x.ndim
     index = resolved(xp, index, x.shape[axis], mode)
@@ -75,7 +77,16 @@ def scatter_along(xp: Any, g: Any, index: Any, *, axis: int, size: int, mode: st
     return out
 
 
-def pick(xp: Any, x: Any, index: Any, *, axis: int = -1, keepdims: bool = False, mode: str = "clip") -> Any:
+def pick(
+    xp: Any,
+    x: Any,
+    index: Any,
+    *,
+    axis: int = -1,
+    keepdims: bool = False,
+    mode: str = "clip",
+    caller: str | None = None,
+) -> Any:
     """One element for each position of the other axes."""
     axis = axis % x.ndim
     index = index.reshape((*x.shape[:axis], 1, *x.shape[axis + 1 :]))

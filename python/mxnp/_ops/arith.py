@@ -64,7 +64,9 @@ fmax = ufunc(
 fmin = ufunc(
     "fmin", "The lesser of x1 and x2, ignoring NaN.", ">>> np.fmin(np.array([1, np.nan]), 3)\narray([1., 3.])"
 )
-reciprocal = ufunc("reciprocal", "1 / x.", ">>> np.reciprocal(np.array([2, 4]))\narray([0.5 , 0.25])")
+reciprocal = ufunc(
+    "reciprocal", "1 / x; of integers truncated.", ">>> np.reciprocal(np.array([2, 4]))\narray([0.5 , 0.25])"
+)
 square = ufunc("square", "x * x.", ">>> np.square(np.array([1, 2, 3]))\narray([1., 4., 9.])")
 hypot = ufunc(
     "hypot", "sqrt(x1**2 + x2**2).", ">>> np.hypot(np.array([3, 5]), np.array([4, 12]))\narray([ 5., 13.])"

@@ -186,7 +186,7 @@ def choose(a: Any, choices: Any, out: ndarray | None = None, mode: str = "raise"
 
 def take_checked(stacked: ndarray, index: ndarray, mode: str) -> ndarray:
     """The entry `index` along the first axis at each position of the others."""
-    return _PICK(stacked, index, axis=0, mode=mode)
+    return _PICK(stacked, index, axis=0, mode=mode, caller="choose")
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> ndarray:
@@ -386,6 +386,8 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[ndarray, 
     (array([1], dtype=int64), array([2], dtype=int64))
     """
     rest = as_array(indices)
+    if rest.dtype.kind == "f":  # Python numbers and lists, and MXNet's float indices
+        rest = rest.astype("int64")
     sizes = shape_of(shape)
     count = math.prod(sizes)
     for bound in (rest.min(), rest.max()) if rest.size else ():

@@ -60,7 +60,7 @@ def sequence_mask(
 def sequence_last(
     data: Any, sequence_length: Any = None, use_sequence_length: bool = False, axis: int = 0
 ) -> ndarray:
-    """The last step of each sample: of all steps along `axis`, or of its first `sequence_length`.
+    """The last step of each sample: of all steps along `axis`, or of its first `sequence_length` (at least 1).
 
     >>> npx.sequence_last(np.array([[1, 2], [3, 4]]), np.array([1, 2]), use_sequence_length=True)
     array([1., 4.])
@@ -68,8 +68,8 @@ def sequence_last(
     x = as_array(data)
     if not use_sequence_length:
         return x[-1] if axis == 0 else x[:, -1]
-    place = _lengths("sequence_last", x, sequence_length, axis).astype("int64") - 1
-    return _TAKE_ALONG(x, place, axis=axis).squeeze(axis)
+    lengths = _lengths("sequence_last", x, sequence_length, axis).astype("int64")
+    return _TAKE_ALONG(x, lengths - 1, axis=axis, mode="strict", caller="sequence_last").squeeze(axis)
 
 
 def sequence_reverse(
@@ -86,4 +86,5 @@ def sequence_reverse(
         return _FLIP(x, axis=axis).copy()
     lengths = _lengths("sequence_reverse", x, sequence_length, axis).astype("int64")
     steps = _steps(x, axis, "int64")
-    return _TAKE_ALONG(x, _WHERE(steps < lengths, lengths - 1 - steps, steps), axis=axis)
+    place = _WHERE(steps < lengths, lengths - 1 - steps, steps)
+    return _TAKE_ALONG(x, place, axis=axis, caller="sequence_reverse")

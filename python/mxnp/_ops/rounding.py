@@ -30,7 +30,9 @@ def round(a: Any, decimals: int = 0, out: ndarray | None = None) -> ndarray:
     array([1.2, 2.4])
     """
     x, decimals = as_array(a), integer(decimals, "decimals")
-    if x.dtype.kind in "iub" and decimals >= 0:
+    if x.dtype.kind == "b":
+        x = rint(x)  # floating, as NumPy's
+    if x.dtype.kind in "iu" and decimals >= 0:
         return deliver(x.copy(), out)
     if decimals == 0:
         return rint(x, out=out)

@@ -227,10 +227,10 @@ def transpose(a: Any, axes: Any = None) -> ndarray:
         return x.T
     numbers = tuple(axes) if not isinstance(axes, int) else (axes,)
     if len(numbers) != x.ndim:
-        raise MXNetValueError("axes don't match array")
+        raise MXNetValueError(f"axes don't match array: {numbers} for an array of shape {x.shape}")
     order = tuple(normalize_axis(n, x.ndim) for n in numbers)
     if len(set(order)) != len(order):
-        raise MXNetValueError("repeated axis in transpose")
+        raise MXNetValueError(f"repeated axis in transpose: {numbers}")
     return _TRANSPOSE(x, axes=order)
 
 

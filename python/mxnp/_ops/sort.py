@@ -8,9 +8,9 @@ import numpy as onp
 
 from mxnp import _core
 from mxnp._core import Op, ndarray
-from mxnp.error import MXNetNotImplementedError
+from mxnp.error import MXNetAxisError, MXNetNotImplementedError, MXNetTypeError, MXNetValueError
 
-from ._table import as_array, op
+from ._table import as_array, normalize_axis, op
 
 _SORT, _ARGSORT, _TOPK = op("sort"), op("argsort"), op("topk")
 _CONCATENATE, _SCATTER_ADD = op("concatenate"), op("scatter_add")
@@ -21,10 +21,25 @@ def _flat(a: Any, axis: int | None) -> tuple[ndarray, int]:
     return (x.ravel(), 0) if axis is None else (x, axis)
 
 
+def _check_kth(name: str, x: ndarray, axis: int, kth: Any) -> None:
+    """The places of a partition are integers within the axis."""
+    size = x.shape[axis] if x.ndim else 1
+    for k in onp.asarray(kth.asnumpy() if isinstance(kth, ndarray) else kth).reshape(-1):
+        if not isinstance(k, (int, onp.integer)):
+            raise MXNetTypeError(f"{name}: Partition index must be integer, got {k!r}")
+        if not -size <= k < size:
+            raise MXNetValueError(f"{name}: kth(={k}) out of bounds ({size})")
+
+
 def _ordered(kind: Op, a: Any, axis: int | None, order: Any, descending: bool) -> ndarray:
     if order is not None:
         raise MXNetNotImplementedError("sort: `order` is for structured dtypes, which mxnp does not have")
     x, axis = _flat(a, axis)
+    if not x.ndim:
+        normalize_axis(axis, 1)
+        if kind is _SORT:
+            raise MXNetAxisError(axis, 0)
+        x, axis = x.reshape(1), 0  # as NumPy: the one place of a number
     return kind(x, axis=axis, is_ascend=not descending)
 
 
@@ -87,7 +102,10 @@ def partition(
     >>> np.partition(np.array([3, 1, 2]), 1)
     array([1., 2., 3.])
     """
-    return sort(a, axis)
+    x, along = _flat(a, axis)
+    result = sort(x, along)
+    _check_kth("partition", x, along, kth)
+    return result
 
 
 def argpartition(
@@ -98,7 +116,10 @@ def argpartition(
     >>> np.argpartition(np.array([3, 1, 2]), 1)
     array([1, 2, 0], dtype=int64)
     """
-    return argsort(a, axis)
+    x, along = _flat(a, axis)
+    result = argsort(x, along)
+    _check_kth("argpartition", x, along, kth)
+    return result
 
 
 def topk(

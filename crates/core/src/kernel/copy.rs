@@ -102,7 +102,7 @@ unsafe fn plane<E: Copy>(outer: Axis, inner: Axis, src: *const u8, dst: *mut u8)
                 }
             } else {
                 for i in start as isize..end as isize {
-                    // SAFETY: as above.
+                    // SAFETY: element (i, j) of the last, narrower strip: `end` is at most the outer axis's size.
                     unsafe { *dst.offset(i * outer.dst).cast::<E>() = *src.offset(i * outer.src).cast::<E>() }
                 }
             }

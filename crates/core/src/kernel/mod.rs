@@ -2,6 +2,7 @@
 
 pub mod along;
 pub mod bits;
+pub mod complex;
 pub mod conv;
 mod copy;
 mod depthwise;

@@ -320,7 +320,7 @@ impl Worker<'_> {
                 }
             }
         }
-        // SAFETY: as above.
+        // SAFETY: levels below `level` hold a cell's accumulators that the loop filled; level 0 always exists.
         unsafe {
             if level == 0 {
                 (fold.init)(self.level(0), n);

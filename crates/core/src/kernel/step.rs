@@ -40,6 +40,12 @@ pub trait Formula2<W: Copy> {
     }
 }
 
+/// A formula of two operands of different types.
+pub trait FormulaOfTwo<A, B> {
+    type O;
+    fn f(a: A, b: B) -> Self::O;
+}
+
 /// A formula of three operands, the first of which may have a type of its own.
 pub trait Formula3<C, W> {
     type O;
@@ -139,6 +145,25 @@ where
 }
 
 /// # Safety
+/// As [`StepFn`], for inputs of `A` and `B` and an output of `R`.
+#[inline(always)]
+unsafe fn mixed_body<F, A: Lane, B: Lane, R: Lane>(n: usize, ins: &[*const u8], out: *mut u8)
+where
+    F: FormulaOfTwo<A::Wide, B::Wide, O = R::Wide>,
+{
+    let ins = [(ins[0], size_of::<A>()), (ins[1], size_of::<B>())];
+    // SAFETY: the caller's contract; a block is readable where `blocks` points.
+    unsafe {
+        blocks!(2, n, ins, out: R, |at, results| {
+            let (a, b) = (at[0].cast::<A>(), at[1].cast::<B>());
+            for k in 0..BLOCK {
+                results[k] = R::narrow(F::f((*a.add(k)).widen(), (*b.add(k)).widen()));
+            }
+        })
+    }
+}
+
+/// # Safety
 /// As [`StepFn`], for inputs of `C`, `A` and `A` and an output of `A`.
 #[inline(always)]
 unsafe fn ternary_body<F, C: Lane, A: Lane>(n: usize, ins: &[*const u8], out: *mut u8)
@@ -186,6 +211,13 @@ isa_versions! {
     pub fn binary -> StepFn = binary_body;
     generics [F: Formula2<A::Wide, O = R::Wide>, A: Lane, R: Lane] names [F, A, R]
     fast A::FAST && R::FAST; args (n: usize, ins: &[*const u8], out: *mut u8)
+}
+
+isa_versions! {
+    /// The step of a formula of two operands of different types.
+    pub fn mixed -> StepFn = mixed_body;
+    generics [F: FormulaOfTwo<A::Wide, B::Wide, O = R::Wide>, A: Lane, B: Lane, R: Lane] names [F, A, B, R]
+    fast A::FAST && B::FAST && R::FAST; args (n: usize, ins: &[*const u8], out: *mut u8)
 }
 
 isa_versions! {

@@ -1,18 +1,22 @@
 //! Arithmetic: add, divide, remainders, powers, extremes, where.
 
-use crate::kernel::math;
 use crate::kernel::num::{Divide as Division, Float, Inexact, Num, Ordered};
-use crate::kernel::step::{self, Formula2, Formula3};
+use crate::kernel::step::{self, Formula3};
 use crate::op::{Grad, InferArgs, Inferred, Meta, Op, Run, Saves};
-use crate::ops::{compare, exp_log, rounding};
+use crate::ops::{compare, rounding};
 use crate::promote::result_type;
 use crate::rules::{IntoOperand, Sym};
-use crate::{Bool, Complex32, Complex64, DType, Error, Result, elementwise, formula, grads, infer};
+use crate::{
+    Bool, Complex32, Complex64, DType, Result, complex_formulas, elementwise, formula, grads, infer,
+    real_or_complex,
+};
 use smallvec::smallvec;
 
 mod factor;
+mod power;
 
 pub use factor::{SCALE, UNSCALE};
+pub use power::{INTEGER_POWER, POWER};
 
 formula!(Add: Num, |a, b| a.add(b));
 formula!(Subtract: Num, |a, b| a.sub(b));
@@ -25,7 +29,6 @@ formula!(Negative: Num, |a| a.neg());
 formula!(Absolute: Ordered, |a| a.absolute());
 formula!(Sign: Ordered, |a| a.sign());
 formula!(Square: Num, |a| a.mul(a));
-formula!(Reciprocal: Inexact, |a| W::ONE.div(a));
 formula!(Maximum: Ordered, |a, b| a.maximum(b));
 formula!(Minimum: Ordered, |a, b| a.minimum(b));
 formula!(Fmax: Ordered, |a, b| if a.lt(b) | a.is_nan() { b } else { a });
@@ -95,115 +98,6 @@ pub static FMOD: Op = Op {
     ..Op::new("fmod", 2, infer_division, elementwise!(reals: binary Fmod))
 };
 
-struct Power;
-
-macro_rules! power_ints {
-    ($($t:ty),*) => { $(
-        impl Formula2<$t> for Power {
-            type O = $t;
-            #[inline(always)]
-            fn f(a: $t, b: $t) -> $t { power_int(a, b, |b| b < 0 as $t, |b| b >> 1, |b| b & 1 == 1) }
-        }
-    )* };
-}
-#[allow(unused_comparisons)] // unsigned exponents are never negative
-mod ints {
-    use super::{Formula2, Power, power_int};
-    power_ints!(i8, i16, i32, i64, u8, u16, u32, u64);
-}
-
-/// By squaring, wrapping. A negative power is 0 but for 1 and -1, as the reciprocal truncated.
-#[inline(always)]
-fn power_int<T: Num>(
-    a: T,
-    mut b: T,
-    negative: impl Fn(T) -> bool,
-    half: impl Fn(T) -> T,
-    odd: impl Fn(T) -> bool,
-) -> T {
-    if negative(b) {
-        let one_or_minus = a == T::ONE || a == T::ONE.neg();
-        return if !one_or_minus {
-            T::ZERO
-        } else if odd(b) {
-            a
-        } else {
-            T::ONE
-        };
-    }
-    let (mut result, mut square) = (T::ONE, a);
-    while b != T::ZERO {
-        if odd(b) {
-            result = result.mul(square);
-        }
-        square = square.mul(square);
-        b = half(b);
-    }
-    result
-}
-
-impl Formula2<f32> for Power {
-    type O = f32;
-    /// In double precision, where e^(b ln a) keeps all digits of a float32.
-    #[inline(always)]
-    fn f(a: f32, b: f32) -> f32 {
-        math::exp(b as f64 * math::log(a as f64)) as f32
-    }
-    const HAS_RARE: bool = true;
-    #[inline(always)]
-    fn is_rare(a: f32, b: f32) -> bool {
-        !(a > 0.0 && a < f32::INFINITY && b.abs() < f32::INFINITY)
-    }
-    fn rare(a: f32, b: f32) -> f32 {
-        a.powf(b)
-    }
-}
-impl Formula2<f64> for Power {
-    type O = f64;
-    #[inline(always)]
-    fn f(a: f64, b: f64) -> f64 {
-        a.powf(b)
-    }
-}
-impl Formula2<Complex32> for Power {
-    type O = Complex32;
-    #[inline(always)]
-    fn f(a: Complex32, b: Complex32) -> Complex32 {
-        if b == Complex32::ZERO { Complex32::ONE } else { a.powc(b) }
-    }
-}
-impl Formula2<Complex64> for Power {
-    type O = Complex64;
-    #[inline(always)]
-    fn f(a: Complex64, b: Complex64) -> Complex64 {
-        if b == Complex64::ZERO { Complex64::ONE } else { a.powc(b) }
-    }
-}
-
-fn infer_power(a: &InferArgs) -> Result<Inferred> {
-    let dtype = result_type(a.op, a.ins, a.mode)?;
-    let dtype = if dtype == DType::Bool { DType::I8 } else { dtype };
-    if let (true, Some(crate::Scalar::Int(e))) = (dtype.is_integer(), a.ins[1].scalar)
-        && e < 0
-    {
-        return Err(Error::value(a.op, "Integers to negative integer powers are not allowed.")
-            .with_hint("convert the base to a floating dtype first"));
-    }
-    infer::elementwise(a, dtype, dtype)
-}
-
-pub static POWER: Op = Op {
-    grad: Grad::Vjp(|v| {
-        // x ** 0 is 1 everywhere, at 0 too; 0 ** p is 0 beside every p but 0 itself.
-        let (x, p) = (v.x(0), v.x(1));
-        grads!(v;
-            v.g().times(p.times(x.binary(&POWER, p - 1.0))),
-            v.g().times(select(x.binary(&compare::EQUAL, 0i64), 0.0, v.y(0) * x.unary(&exp_log::LOG))))
-    }),
-    saves: Saves { inputs: 0b11, outputs: 0b1 },
-    ..Op::new("power", 2, infer_power, elementwise!(numbers: binary Power))
-};
-
 pub static NEGATIVE: Op = Op {
     grad: Grad::Vjp(|v| grads!(v; -v.g())),
     ..Op::new("negative", 1, infer::same_not_bool, elementwise!(all: unary Negative))
@@ -264,8 +158,15 @@ pub static FABS: Op = Op {
     ..Op::new("fabs", 1, infer::float_real, elementwise!(floats: unary Absolute))
 };
 
-pub static SIGN: Op =
-    Op { grad: Grad::Zero, ..Op::new("sign", 1, infer::same_real, elementwise!(ordered: unary Sign)) };
+complex_formulas! {
+    ComplexSign sign;
+}
+
+/// -1, 0 or 1; z / |z| of a complex number.
+pub static SIGN: Op = Op {
+    grad: Grad::RealZero("the sign of a complex number is not locally constant, and has no rule"),
+    ..Op::new("sign", 1, infer::same_not_bool, real_or_complex!(reals Sign, ComplexSign))
+};
 
 struct Conjugate;
 impl step::Formula1<Complex32> for Conjugate {
@@ -288,7 +189,7 @@ pub static CONJUGATE: Op = Op {
     ..Op::new(
         "conjugate",
         1,
-        infer::same,
+        infer::same_bool_as_int8,
         Run::Elementwise(|ins, out| match ins[0] {
             DType::C64 => Some(step::unary::<Conjugate, Complex32, Complex32>()),
             DType::C128 => Some(step::unary::<Conjugate, Complex64, Complex64>()),
@@ -297,17 +198,43 @@ pub static CONJUGATE: Op = Op {
     )
 };
 
-/// 1 / x; integers become floats (NumPy truncates them to 0).
+struct Reciprocal;
+
+macro_rules! reciprocal {
+    ($($t:ty: |$x:ident| $e:expr;)*) => { $(
+        impl step::Formula1<$t> for Reciprocal {
+            type O = $t;
+            #[inline(always)]
+            fn f($x: $t) -> $t { $e }
+        }
+    )* };
+}
+reciprocal! {
+    f32: |x| 1.0 / x;
+    f64: |x| 1.0 / x;
+    Complex32: |z| Complex32::ONE.div(z);
+    Complex64: |z| Complex64::ONE.div(z);
+    i8: |x| if x == 0 { 0 } else { 1 / x };
+    i16: |x| if x == 0 { 0 } else { 1 / x };
+    i32: |x| if x == 0 { i32::MIN } else { 1 / x };
+    i64: |x| if x == 0 { i64::MIN } else { 1 / x };
+    u8: |x| (x == 1) as u8;
+    u16: |x| (x == 1) as u16;
+    u32: |x| (x == 1) as u32;
+    u64: |x| (x == 1) as u64;
+}
+
+/// 1 / x; of integers truncated, and of 0 what NumPy gives: the least integer, or 0 for the small and unsigned.
 pub static RECIPROCAL: Op = Op {
     grad: Grad::Vjp(|v| grads!(v; -v.g().times(v.y(0) * v.y(0)))),
     saves: Saves { inputs: 0, outputs: 0b1 },
-    ..Op::new("reciprocal", 1, infer::float, elementwise!(inexact: unary Reciprocal))
+    ..Op::new("reciprocal", 1, infer::same_bool_as_int8, elementwise!(numbers: unary Reciprocal))
 };
 
 pub static SQUARE: Op = Op {
     grad: Grad::Vjp(|v| grads!(v; v.g().times(v.x(0) * 2.0))),
     saves: X,
-    ..Op::new("square", 1, infer::same, elementwise!(all: unary Square))
+    ..Op::new("square", 1, infer::same_bool_as_int8, elementwise!(numbers: unary Square))
 };
 
 /// On ties the first operand gets the gradient.
@@ -422,6 +349,7 @@ pub const OPS: &[&Op] = &[
     &MOD,
     &FMOD,
     &POWER,
+    &INTEGER_POWER,
     &NEGATIVE,
     &POSITIVE,
     &COPY,

@@ -1,10 +1,11 @@
 //! Comparisons, truth values and tests of numbers; all answer bool.
 
 use crate::kernel::num::{Float, Num, Ordered};
-use crate::kernel::step;
+use crate::kernel::step::{self, Formula2, FormulaOfTwo};
 use crate::op::{Grad, InferArgs, Inferred, Op, Run};
 use crate::promote::result_type;
 use crate::{Bool, Complex32, Complex64, DType, Result, elementwise, formula, infer, with_type};
+use std::marker::PhantomData;
 
 formula!(Equal: Num, |a, b| -> Bool { Bool::new(a == b) });
 formula!(NotEqual: Num, |a, b| -> Bool { Bool::new(a != b) });
@@ -24,10 +25,61 @@ formula!(SignBit: Float, |a| -> Bool { Bool::new(a.is_negative()) });
 formula!(Always: Num, |_a| -> Bool { Bool::new(true) });
 formula!(Never: Num, |_a| -> Bool { Bool::new(false) });
 
+/// A comparison of operands of two types (see [`infer::compare`]).
+struct Mixed<F>(PhantomData<F>);
+
+impl<F> FormulaOfTwo<i64, u64> for Mixed<F>
+where
+    F: Formula2<i64, O = Bool> + Formula2<u64, O = Bool>,
+{
+    type O = Bool;
+    #[inline(always)]
+    fn f(a: i64, b: u64) -> Bool {
+        if a < 0 { F::f(-1i64, 0i64) } else { F::f(a as u64, b) }
+    }
+}
+impl<F> FormulaOfTwo<u64, i64> for Mixed<F>
+where
+    F: Formula2<i64, O = Bool> + Formula2<u64, O = Bool>,
+{
+    type O = Bool;
+    #[inline(always)]
+    fn f(a: u64, b: i64) -> Bool {
+        if b < 0 { F::f(0i64, -1i64) } else { F::f(a, b as u64) }
+    }
+}
+impl<F: Formula2<f64, O = Bool>> FormulaOfTwo<Bool, f64> for Mixed<F> {
+    type O = Bool;
+    #[inline(always)]
+    fn f(_: Bool, b: f64) -> Bool {
+        F::f(0.0, b)
+    }
+}
+impl<F: Formula2<f64, O = Bool>> FormulaOfTwo<f64, Bool> for Mixed<F> {
+    type O = Bool;
+    #[inline(always)]
+    fn f(a: f64, _: Bool) -> Bool {
+        F::f(a, 0.0)
+    }
+}
+
+/// How a comparison runs: a step per dtype, and those of [`Mixed`] operands.
+macro_rules! comparison {
+    ($set:ident $f:ident) => {
+        Run::Elementwise(|ins, _| match (ins[0], ins[1]) {
+            (DType::I64, DType::U64) => Some(step::mixed::<Mixed<$f>, i64, u64, Bool>()),
+            (DType::U64, DType::I64) => Some(step::mixed::<Mixed<$f>, u64, i64, Bool>()),
+            (DType::Bool, DType::F64) => Some(step::mixed::<Mixed<$f>, Bool, f64, Bool>()),
+            (DType::F64, DType::Bool) => Some(step::mixed::<Mixed<$f>, f64, Bool, Bool>()),
+            (d, _) => with_type!($set d, T => Some(step::binary::<$f, T, Bool>()), else None),
+        })
+    };
+}
+
 /// As [`infer::compare`], for numbers with an order.
 fn infer_order(a: &InferArgs) -> Result<Inferred> {
     let found = infer::compare(a)?;
-    infer::refuse_complex(a.op, found.ins[0])?;
+    found.ins.iter().try_for_each(|&dtype| infer::refuse_complex(a.op, dtype))?;
     Ok(found)
 }
 
@@ -77,12 +129,12 @@ macro_rules! test {
 }
 
 ops! {
-    EQUAL "equal" 2 infer::compare, elementwise!(all: binary Equal -> Bool);
-    NOT_EQUAL "not_equal" 2 infer::compare, elementwise!(all: binary NotEqual -> Bool);
-    LESS "less" 2 infer_order, elementwise!(ordered: binary Less -> Bool);
-    LESS_EQUAL "less_equal" 2 infer_order, elementwise!(ordered: binary LessEqual -> Bool);
-    GREATER "greater" 2 infer_order, elementwise!(ordered: binary Greater -> Bool);
-    GREATER_EQUAL "greater_equal" 2 infer_order, elementwise!(ordered: binary GreaterEqual -> Bool);
+    EQUAL "equal" 2 infer::compare, comparison!(all Equal);
+    NOT_EQUAL "not_equal" 2 infer::compare, comparison!(all NotEqual);
+    LESS "less" 2 infer_order, comparison!(ordered Less);
+    LESS_EQUAL "less_equal" 2 infer_order, comparison!(ordered LessEqual);
+    GREATER "greater" 2 infer_order, comparison!(ordered Greater);
+    GREATER_EQUAL "greater_equal" 2 infer_order, comparison!(ordered GreaterEqual);
     LOGICAL_AND "logical_and" 2 infer::predicate, elementwise!(all: binary And -> Bool);
     LOGICAL_OR "logical_or" 2 infer::predicate, elementwise!(all: binary Or -> Bool);
     LOGICAL_XOR "logical_xor" 2 infer::predicate, elementwise!(all: binary Xor -> Bool);

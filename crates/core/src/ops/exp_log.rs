@@ -2,11 +2,10 @@
 
 use crate::kernel::math;
 use crate::kernel::num::Float;
-use crate::kernel::step::{self, Formula1};
-use crate::op::{Grad, Op, Run, Saves};
+use crate::op::{Grad, Op, Saves};
 use crate::ops::arith::select;
 use crate::ops::{compare, nn_act};
-use crate::{Complex32, Complex64, DType, elementwise, formula, grads, infer, with_type};
+use crate::{complex_formulas, elementwise, formula, grads, infer, real_or_complex};
 use std::f64::consts::{LN_2, LN_10};
 
 formula!(Exp: Float, |a| math::exp(a));
@@ -31,37 +30,15 @@ fn log_add_exp<W: Float>(a: W, b: W) -> W {
     top.add(math::log1p(math::exp(apart)))
 }
 
-macro_rules! complex_formula {
-    ($name:ident, |$z:ident| $e:expr) => {
-        struct $name;
-        impl Formula1<Complex32> for $name {
-            type O = Complex32;
-            #[inline(always)]
-            fn f($z: Complex32) -> Complex32 {
-                $e
-            }
-        }
-        impl Formula1<Complex64> for $name {
-            type O = Complex64;
-            #[inline(always)]
-            fn f($z: Complex64) -> Complex64 {
-                $e
-            }
-        }
-    };
-}
-complex_formula!(ComplexExp, |z| z.exp());
-complex_formula!(ComplexLog, |z| z.ln());
-complex_formula!(ComplexSqrt, |z| z.sqrt());
-
-macro_rules! with_complex {
-    ($float:ident, $complex:ident) => {
-        Run::Elementwise(|ins, _| match ins[0] {
-            DType::C64 => Some(step::unary::<$complex, Complex32, Complex32>()),
-            DType::C128 => Some(step::unary::<$complex, Complex64, Complex64>()),
-            d => with_type!(floats d, T => Some(step::unary::<$float, T, T>()), else None),
-        })
-    };
+complex_formulas! {
+    ComplexExp exp;
+    ComplexExpm1 expm1;
+    ComplexExp2 exp2;
+    ComplexLog log;
+    ComplexLog2 log2;
+    ComplexLog10 log10;
+    ComplexLog1p log1p;
+    ComplexSqrt sqrt;
 }
 
 const X: Saves = Saves { inputs: 0b1, outputs: 0 };
@@ -70,49 +47,49 @@ const Y: Saves = Saves { inputs: 0, outputs: 0b1 };
 pub static EXP: Op = Op {
     grad: Grad::Vjp(|v| grads!(v; v.g().times(v.y(0)))),
     saves: Y,
-    ..Op::new("exp", 1, infer::float, with_complex!(Exp, ComplexExp))
+    ..Op::new("exp", 1, infer::float, real_or_complex!(floats Exp, ComplexExp))
 };
 
 pub static EXPM1: Op = Op {
     grad: Grad::Vjp(|v| grads!(v; v.g().times(v.y(0) + 1.0))),
     saves: Y,
-    ..Op::new("expm1", 1, infer::float_real, elementwise!(floats: unary Expm1))
+    ..Op::new("expm1", 1, infer::float, real_or_complex!(floats Expm1, ComplexExpm1))
 };
 
 pub static EXP2: Op = Op {
     grad: Grad::Vjp(|v| grads!(v; v.g().times(v.y(0) * LN_2))),
     saves: Y,
-    ..Op::new("exp2", 1, infer::float_real, elementwise!(floats: unary Exp2))
+    ..Op::new("exp2", 1, infer::float, real_or_complex!(floats Exp2, ComplexExp2))
 };
 
 pub static LOG: Op = Op {
     grad: Grad::Vjp(|v| grads!(v; v.g().over(v.x(0)))),
     saves: X,
-    ..Op::new("log", 1, infer::float, with_complex!(Log, ComplexLog))
+    ..Op::new("log", 1, infer::float, real_or_complex!(floats Log, ComplexLog))
 };
 
 pub static LOG2: Op = Op {
     grad: Grad::Vjp(|v| grads!(v; v.g().over(v.x(0) * LN_2))),
     saves: X,
-    ..Op::new("log2", 1, infer::float_real, elementwise!(floats: unary Log2))
+    ..Op::new("log2", 1, infer::float, real_or_complex!(floats Log2, ComplexLog2))
 };
 
 pub static LOG10: Op = Op {
     grad: Grad::Vjp(|v| grads!(v; v.g().over(v.x(0) * LN_10))),
     saves: X,
-    ..Op::new("log10", 1, infer::float_real, elementwise!(floats: unary Log10))
+    ..Op::new("log10", 1, infer::float, real_or_complex!(floats Log10, ComplexLog10))
 };
 
 pub static LOG1P: Op = Op {
     grad: Grad::Vjp(|v| grads!(v; v.g().over(v.x(0) + 1.0))),
     saves: X,
-    ..Op::new("log1p", 1, infer::float_real, elementwise!(floats: unary Log1p))
+    ..Op::new("log1p", 1, infer::float, real_or_complex!(floats Log1p, ComplexLog1p))
 };
 
 pub static SQRT: Op = Op {
     grad: Grad::Vjp(|v| grads!(v; v.g().over(v.y(0) * 2.0))),
     saves: Y,
-    ..Op::new("sqrt", 1, infer::float, with_complex!(Sqrt, ComplexSqrt))
+    ..Op::new("sqrt", 1, infer::float, real_or_complex!(floats Sqrt, ComplexSqrt))
 };
 
 pub static CBRT: Op = Op {

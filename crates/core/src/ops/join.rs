@@ -30,7 +30,9 @@ pub fn range_index(shape: &[usize], axis: usize, start: usize, len: usize) -> Sm
 fn infer_concatenate(a: &InferArgs) -> Result<Inferred> {
     let first = &a.ins[0].shape;
     if first.is_empty() {
-        return Err(Error::value(a.op, "zero-dimensional arrays cannot be concatenated"));
+        let text =
+            format!("zero-dimensional arrays cannot be concatenated, got {} arrays of shape ()", a.ins.len());
+        return Err(Error::value(a.op, text).with_hint("stack() joins them along a new axis"));
     }
     let axis = check_axis(a.op, a.attrs.get::<Join>().axis, first.len())?;
     let mut total = 0usize;

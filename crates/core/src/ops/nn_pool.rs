@@ -400,7 +400,7 @@ impl<T: plane::Pooled> Pool<'_, T> {
                 unsafe { gather(self.plane(plane), s, place, T::default(), &mut row) };
                 match p {
                     Some(p) => sums.iter_mut().zip(&row).for_each(|(sum, x)| *sum += x.wide().abs().powi(p)),
-                    // SAFETY: as above.
+                    // SAFETY: `row` and `sums` both have an element for each output.
                     None => unsafe { sum(&row, &mut sums) },
                 }
             }

@@ -2,7 +2,6 @@
 //! function of (seed, draw number, i); bits become numbers as `kernel::philox` says. Parameters are operands,
 //! scalars or arrays, read in float64.
 
-use crate::error::ErrorKind;
 use crate::kernel::moves::Shared;
 use crate::kernel::philox::{Stream, TILE, fill_long, fill_normals, fill_units, fill_words};
 use crate::kernel::radix::{self, At, Item};
@@ -17,7 +16,7 @@ use crate::{
     DType, Element, Error, Layout, Result, Scalar, attrs, bf16, f16, grads, isa_versions, with_type,
 };
 use smallvec::{SmallVec, smallvec};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 attrs! {
     /// `size`: the result's shape (None: that of the parameters); `dtype`: None is the default.
@@ -267,30 +266,29 @@ fn infer_bernoulli(a: &InferArgs) -> Result<Inferred> {
     sample(a, a.attrs.get::<Sample>().dtype.unwrap_or(DType::F32), DType::F64)
 }
 
-/// Whether `fine` holds for every pair of parameters.
-fn all_fine<P: Element>(a: &KernelArgs, fine: impl Fn(P, P) -> bool + Sync) -> bool {
+/// A pair of parameters for which `fine` does not hold: the first that one of the threads met.
+fn unfit<P: Element>(a: &KernelArgs, fine: impl Fn(P, P) -> bool + Sync) -> Option<(P, P)> {
     let (p, q) = (&a.ins[0], a.ins.last().unwrap_or(&a.ins[0]));
-    let Ok(shape) = crate::shape::broadcast(a.op, &[&p.layout.shape, &q.layout.shape]) else { return false };
-    let (Some(pl), Some(ql)) = (p.layout.broadcast_to(&shape), q.layout.broadcast_to(&shape)) else {
-        return false;
-    };
+    // `infer` has seen that they broadcast.
+    let shape = crate::shape::broadcast(a.op, &[&p.layout.shape, &q.layout.shape]).ok()?;
+    let (pl, ql) = (p.layout.broadcast_to(&shape)?, q.layout.broadcast_to(&shape)?);
     let walk = Walk::new(&shape, [&pl.strides, &ql.strides]);
     let (_, [s, t]) = walk.inner();
     let (p, q) = (Shared(p.ptr::<P>().cast_mut()), Shared(q.ptr::<P>().cast_mut()));
-    let ok = AtomicBool::new(true);
+    let found = Mutex::new(None);
     walk.run(a.par, GRAIN, |[i, j], n| {
-        // SAFETY: offsets come from the layouts.
-        let all = (0..n as isize).all(|k| unsafe { fine(*p.at(i + k * s), *q.at(j + k * t)) });
-        if !all {
-            ok.store(false, Ordering::Relaxed);
+        // SAFETY: offsets come from the layouts, and the parameters are only read.
+        let pair = |k: isize| unsafe { (*p.at(i + k * s), *q.at(j + k * t)) };
+        if let Some(pair) = (0..n as isize).map(pair).find(|&(p, q)| !fine(p, q)) {
+            found.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(pair);
         }
     });
-    ok.into_inner()
+    found.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn run_bernoulli(a: &KernelArgs) -> Result<()> {
-    if !all_fine::<f64>(a, |p, _| (0.0..=1.0).contains(&p)) {
-        return Err(Error::value(a.op, "prob must be from 0 to 1"));
+    if let Some((p, _)) = unfit::<f64>(a, |p, _| (0.0..=1.0).contains(&p)) {
+        return Err(Error::value(a.op, format!("prob must be from 0 to 1, got {p}")));
     }
     with_type!(all a.out(0).dtype, T => {
         let one = element::<T>(1);
@@ -342,8 +340,8 @@ fn run_randint(a: &KernelArgs) -> Result<()> {
     if out.dtype == DType::U64 {
         // high == 0 stands for 2^64.
         let fine = |low: u64, high: u64| high == 0 || low < high;
-        if !all_fine::<u64>(a, fine) {
-            return Err(Error::value(a.op, "low >= high"));
+        if let Some((low, high)) = unfit::<u64>(a, fine) {
+            return Err(Error::value(a.op, format!("low >= high: {low} and {high}")));
         }
         draw::<u64, u64, u32>(a, fill_words(), |i, word, low, high| {
             low.wrapping_add(integer(&stream, i, word, high.wrapping_sub(low)))
@@ -354,12 +352,10 @@ fn run_randint(a: &KernelArgs) -> Result<()> {
         low < high && i128::from(low) >= least && i128::from(high) - 1 <= greatest
             || (high == i64::MIN && out.dtype == DType::I64)
     };
-    if !all_fine::<i64>(a, fine) {
-        return Err(Error::new(
-            ErrorKind::Value,
-            a.op,
-            format!("each low must be below its high, and both within {}", out.dtype),
-        ));
+    if let Some((low, high)) = unfit::<i64>(a, fine) {
+        let text =
+            format!("each low must be below its high, and both within {}; got {low} and {high}", out.dtype);
+        return Err(Error::value(a.op, text));
     }
     with_type!(ints out.dtype, T => draw::<T, i64, u32>(a, fill_words(), |i, word, low, high| {
         let x = low.wrapping_add(integer(&stream, i, word, high.wrapping_sub(low) as u64) as i64);

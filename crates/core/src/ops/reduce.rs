@@ -53,7 +53,9 @@ fn moment_axes(attrs: &Attrs, ndim: usize) -> AxisList {
 /// The shape of a reduced input, axes checked.
 fn shape_of(a: &InferArgs, axis: Option<&[i64]>, keepdims: bool) -> Result<(AxisList, crate::Shape)> {
     let x = &a.ins[0].shape;
-    let axes = check_axes(a.op, axis, x.len())?;
+    // A number may be asked for its only axis, as NumPy's.
+    let of_number = x.is_empty() && axis.is_some_and(|axis| matches!(axis, [0 | -1]));
+    let axes = if of_number { AxisList::new() } else { check_axes(a.op, axis, x.len())? };
     let shape = reduced(x, &axes, keepdims);
     Ok((axes, shape))
 }

@@ -1,14 +1,17 @@
-//! Rounding to whole numbers. Integers are returned as they are.
+//! Rounding to whole numbers. Integers are returned as they are, but by rint, whose result is floating.
 
 use crate::kernel::num::Float;
 use crate::kernel::step;
 use crate::op::{Grad, Op, Run};
-use crate::{formula, infer, with_type};
+use crate::{complex_formulas, formula, infer, real_or_complex, with_type};
 
 formula!(Floor: Float, |a| a.floor());
 formula!(Ceil: Float, |a| a.ceil());
 formula!(Trunc: Float, |a| a.trunc());
 formula!(Rint: Float, |a| a.rint());
+complex_formulas! {
+    ComplexRint rint;
+}
 
 macro_rules! ops {
     ($($(#[$meta:meta])* $op:ident $name:literal $formula:ident;)*) => {
@@ -22,7 +25,7 @@ macro_rules! ops {
                 }))
             };
         )*
-        pub const OPS: &[&Op] = &[$(&$op),*];
+        pub const OPS: &[&Op] = &[$(&$op,)* &RINT];
     };
 }
 ops! {
@@ -31,6 +34,8 @@ ops! {
     TRUNC "trunc" Trunc;
     /// Toward zero: NumPy's other name for trunc.
     FIX "fix" Trunc;
-    /// Halves go to the even neighbour.
-    RINT "rint" Rint;
 }
+
+/// Halves go to the even neighbour.
+pub static RINT: Op =
+    Op { grad: Grad::Zero, ..Op::new("rint", 1, infer::float, real_or_complex!(floats Rint, ComplexRint)) };

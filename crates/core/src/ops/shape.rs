@@ -4,7 +4,7 @@
 use crate::attrs::{Attrs, Index, Ints};
 use crate::kernel::moves;
 use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run};
-use crate::shape::{AxisList, Shape, check_axes, checked_numel, numel};
+use crate::shape::{AxisList, Shape, check_axes, checked_numel, display, numel};
 use crate::view::ViewMut;
 use crate::{Error, IndexItem, Layout, Result, attrs, grads};
 use smallvec::smallvec;
@@ -89,13 +89,14 @@ fn infer_transpose(a: &InferArgs) -> Result<Inferred> {
             _ => {
                 return Err(Error::value(
                     a.op,
-                    format!("axes {axes:?} are not a permutation of the array's axes"),
+                    format!("axes {axes:?} are not a permutation of the array's {} axes", shape.len()),
                 ));
             }
         }
     }
     if axes.len() != shape.len() {
-        return Err(Error::value(a.op, "axes don't match array"));
+        let text = format!("axes don't match array: {axes:?} for an array of shape {}", display(shape));
+        return Err(Error::value(a.op, text));
     }
     view_of(a, axes.iter().map(|&i| shape[i as usize]).collect())
 }
@@ -149,8 +150,12 @@ pub static EXPAND_DIMS: Op = Op {
 fn squeezed(op: &'static str, axis: &Option<Ints>, shape: &[usize]) -> Result<Shape> {
     let Some(axis) = axis else { return Ok(shape.iter().copied().filter(|&n| n != 1).collect()) };
     let axes = check_axes(op, Some(axis), shape.len())?;
-    if axes.iter().any(|&i| shape[i] != 1) {
-        return Err(Error::value(op, "cannot select an axis to squeeze out which has size not equal to one"));
+    if let Some(&i) = axes.iter().find(|&&i| shape[i] != 1) {
+        let text = format!(
+            "cannot select an axis to squeeze out which has size not equal to one: axis {i} of shape {}",
+            display(shape)
+        );
+        return Err(Error::value(op, text));
     }
     Ok((0..shape.len()).filter(|i| !axes.contains(i)).map(|i| shape[i]).collect())
 }

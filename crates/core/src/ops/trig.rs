@@ -7,7 +7,7 @@ use crate::op::{Grad, Op, Saves};
 use crate::ops::arith::{self, select};
 use crate::ops::compare;
 use crate::ops::exp_log::SQRT;
-use crate::{elementwise, formula, grads, infer};
+use crate::{complex_formulas, elementwise, formula, grads, infer, real_or_complex};
 
 /// A function of `math`, with the library's own far out.
 macro_rules! circular {
@@ -46,6 +46,21 @@ formula!(Arctanh: Float, |a| arctanh(a));
 formula!(Degrees: Float, |a| a.mul(W::of(180.0 / std::f64::consts::PI)));
 formula!(Radians: Float, |a| a.mul(W::of(std::f64::consts::PI / 180.0)));
 
+complex_formulas! {
+    ComplexSin sin;
+    ComplexCos cos;
+    ComplexTan tan;
+    ComplexArcsin arcsin;
+    ComplexArccos arccos;
+    ComplexArctan arctan;
+    ComplexSinh sinh;
+    ComplexCosh cosh;
+    ComplexTanh tanh;
+    ComplexArcsinh arcsinh;
+    ComplexArccosh arccosh;
+    ComplexArctanh arctanh;
+}
+
 /// ln(|a| + sqrt(a^2 + 1)), written with log1p near 0 and without overflow far out.
 #[inline(always)]
 fn arcsinh<W: Float>(a: W) -> W {
@@ -77,32 +92,40 @@ const X: Saves = Saves { inputs: 0b1, outputs: 0 };
 const Y: Saves = Saves { inputs: 0, outputs: 0b1 };
 
 macro_rules! ops {
-    ($($op:ident $name:literal $formula:ident $saves:ident |$v:ident| $grad:expr;)*) => {
+    ($($op:ident $name:literal $infer:ident, $run:expr, $saves:ident |$v:ident| $grad:expr;)*) => {
         $(
             pub static $op: Op = Op {
                 grad: Grad::Vjp(|$v| grads!($v; $grad)),
                 saves: $saves,
-                ..Op::new($name, 1, infer::float_real, elementwise!(floats: unary $formula))
+                ..Op::new($name, 1, infer::$infer, $run)
             };
         )*
         pub const OPS: &[&Op] = &[$(&$op,)* &ARCTAN2];
     };
 }
 ops! {
-    SIN "sin" Sin X |v| v.g().times(v.x(0).unary(&COS));
-    COS "cos" Cos X |v| -v.g().times(v.x(0).unary(&SIN));
-    TAN "tan" Tan Y |v| v.g().times(v.y(0) * v.y(0) + 1.0);
-    ARCSIN "arcsin" Arcsin X |v| v.g().over((1.0 - v.x(0) * v.x(0)).unary(&SQRT));
-    ARCCOS "arccos" Arccos X |v| -v.g().over((1.0 - v.x(0) * v.x(0)).unary(&SQRT));
-    ARCTAN "arctan" Arctan X |v| v.g().over(v.x(0) * v.x(0) + 1.0);
-    SINH "sinh" Sinh X |v| v.g().times(v.x(0).unary(&COSH));
-    COSH "cosh" Cosh X |v| v.g().times(v.x(0).unary(&SINH));
-    TANH "tanh" Tanh Y |v| v.g().times(1.0 - v.y(0) * v.y(0));
-    ARCSINH "arcsinh" Arcsinh X |v| v.g().over((v.x(0) * v.x(0) + 1.0).unary(&SQRT));
-    ARCCOSH "arccosh" Arccosh X |v| v.g().over((v.x(0) * v.x(0) - 1.0).unary(&SQRT));
-    ARCTANH "arctanh" Arctanh X |v| v.g().over(1.0 - v.x(0) * v.x(0));
-    DEGREES "degrees" Degrees NOTHING |v| v.g() * (180.0 / std::f64::consts::PI);
-    RADIANS "radians" Radians NOTHING |v| v.g() * (std::f64::consts::PI / 180.0);
+    SIN "sin" float, real_or_complex!(floats Sin, ComplexSin), X |v| v.g().times(v.x(0).unary(&COS));
+    COS "cos" float, real_or_complex!(floats Cos, ComplexCos), X |v| -v.g().times(v.x(0).unary(&SIN));
+    TAN "tan" float, real_or_complex!(floats Tan, ComplexTan), Y |v| v.g().times(v.y(0) * v.y(0) + 1.0);
+    ARCSIN "arcsin" float, real_or_complex!(floats Arcsin, ComplexArcsin), X
+        |v| v.g().over((1.0 - v.x(0) * v.x(0)).unary(&SQRT));
+    ARCCOS "arccos" float, real_or_complex!(floats Arccos, ComplexArccos), X
+        |v| -v.g().over((1.0 - v.x(0) * v.x(0)).unary(&SQRT));
+    ARCTAN "arctan" float, real_or_complex!(floats Arctan, ComplexArctan), X
+        |v| v.g().over(v.x(0) * v.x(0) + 1.0);
+    SINH "sinh" float, real_or_complex!(floats Sinh, ComplexSinh), X |v| v.g().times(v.x(0).unary(&COSH));
+    COSH "cosh" float, real_or_complex!(floats Cosh, ComplexCosh), X |v| v.g().times(v.x(0).unary(&SINH));
+    TANH "tanh" float, real_or_complex!(floats Tanh, ComplexTanh), Y |v| v.g().times(1.0 - v.y(0) * v.y(0));
+    ARCSINH "arcsinh" float, real_or_complex!(floats Arcsinh, ComplexArcsinh), X
+        |v| v.g().over((v.x(0) * v.x(0) + 1.0).unary(&SQRT));
+    ARCCOSH "arccosh" float, real_or_complex!(floats Arccosh, ComplexArccosh), X
+        |v| v.g().over((v.x(0) * v.x(0) - 1.0).unary(&SQRT));
+    ARCTANH "arctanh" float, real_or_complex!(floats Arctanh, ComplexArctanh), X
+        |v| v.g().over(1.0 - v.x(0) * v.x(0));
+    DEGREES "degrees" float_real, elementwise!(floats: unary Degrees), NOTHING
+        |v| v.g() * (180.0 / std::f64::consts::PI);
+    RADIANS "radians" float_real, elementwise!(floats: unary Radians), NOTHING
+        |v| v.g() * (std::f64::consts::PI / 180.0);
 }
 const NOTHING: Saves = Saves { inputs: 0, outputs: 0 };
 

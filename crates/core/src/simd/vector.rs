@@ -256,7 +256,7 @@ macro_rules! with_vectors {
                 match $crate::simd::isa() {
                     // SAFETY: the caller's contract is the body's; the machine has the set that `isa` names.
                     $crate::simd::Isa::Avx2 => return unsafe { avx2::<$t>($($arg),*) },
-                    // SAFETY: as above.
+                    // SAFETY: the body's contract is the caller's; `isa` found AVX-512 on this machine.
                     $crate::simd::Isa::Avx512 => return unsafe { avx512::<$t>($($arg),*) },
                     _ => {}
                 }

@@ -15,8 +15,18 @@ use crate::{DType, Error, Result, attrs, with_type, with_word};
 use smallvec::smallvec;
 
 attrs! {
-    /// `axis`: the axis the indices count along; `mode`: `raise`, `strict`, `clip` or `wrap`.
-    pub struct Along { axis: i64, mode: String = "raise".into() }
+    /// `axis`: the axis the indices count along; `mode`: `raise`, `strict`, `clip` or `wrap`; `caller`: by whose name
+    /// errors go.
+    pub struct Along { axis: i64, mode: String = "raise".into(), caller: Option<String> = None }
+}
+
+/// The functions that are written with ops of this file, and whose names their errors have.
+const CALLERS: [&str; 3] = ["choose", "sequence_last", "sequence_reverse"];
+
+/// The name that errors of a call have.
+fn named(op: &'static str, caller: &Option<String>) -> &'static str {
+    let is_caller = |name: &&&str| caller.as_deref() == Some(**name);
+    CALLERS.iter().find(is_caller).copied().unwrap_or(op)
 }
 
 attrs! {
@@ -26,7 +36,7 @@ attrs! {
 
 /// The attributes of [`TAKE_ALONG_AXIS`].
 pub fn along(axis: usize, mode: &str) -> Attrs {
-    Attrs::new(Along { axis: axis as i64, mode: mode.into() })
+    Attrs::new(Along { axis: axis as i64, mode: mode.into(), caller: None })
 }
 
 /// The attributes of [`SCATTER_ALONG`].
@@ -56,7 +66,8 @@ fn along_shape(a: &InferArgs, axis: i64) -> Result<(usize, Shape)> {
 }
 
 fn infer_take_along(a: &InferArgs) -> Result<Inferred> {
-    let Along { axis, mode } = a.attrs.get::<Along>();
+    let Along { axis, mode, caller } = a.attrs.get::<Along>();
+    let a = &InferArgs { op: named(a.op, caller), ..*a };
     bound(a.op, mode)?;
     let (_, shape) = along_shape(a, *axis)?;
     let dtype = a.ins[0].dtype;
@@ -73,16 +84,23 @@ fn strides_to(view: &View, shape: &[usize], axis: usize) -> Strides {
 }
 
 /// The steps along `axis` that the indices (a dense array of `index`'s shape) ask for, checked.
-fn steps(a: &KernelArgs, index: &View, size: usize, axis: usize, mode: &str) -> Result<Vec<isize>> {
+fn steps(
+    a: &KernelArgs,
+    op: &'static str,
+    index: &View,
+    size: usize,
+    axis: usize,
+    mode: &str,
+) -> Result<Vec<isize>> {
     let axes = [Axis { size, stride: 1, number: axis }];
-    places(a.op, &[*index], &index.layout.shape, &axes, bound(a.op, mode)?, a.par)
+    places(op, &[*index], &index.layout.shape, &axes, bound(op, mode)?, a.par)
 }
 
 fn run_take_along(a: &KernelArgs) -> Result<()> {
-    let Along { axis, mode } = a.attrs.get::<Along>();
+    let Along { axis, mode, caller } = a.attrs.get::<Along>();
     let (x, index, out) = (&a.ins[0], &a.ins[1], a.out(0));
     let axis = check_axis(a.op, *axis, x.layout.ndim())?;
-    let found = steps(a, index, x.layout.shape[axis], axis, mode)?;
+    let found = steps(a, named(a.op, caller), index, x.layout.shape[axis], axis, mode)?;
     let shape = &out.layout.shape;
     let mut from = strides_to(x, shape, axis);
     let stride = std::mem::replace(&mut from[axis], 0);
@@ -114,7 +132,7 @@ fn take_steps(a: &KernelArgs, walk: &Walk<3>, found: &[isize], stride: isize) {
 pub static TAKE_ALONG_AXIS: Op = Op {
     attrs: Along::read,
     grad: Grad::Vjp(|v| {
-        let Along { axis, mode } = v.attrs.get::<Along>();
+        let Along { axis, mode, .. } = v.attrs.get::<Along>();
         let axis = check_axis("", *axis, v.shape(0).len()).unwrap_or(0);
         let into = along_into(axis, mode, v.shape(0)[axis]);
         let gx =
@@ -143,7 +161,7 @@ fn run_scatter_along(a: &KernelArgs) -> Result<()> {
     let AlongInto { axis, mode, .. } = a.attrs.get::<AlongInto>();
     let (g, index, out) = (&a.ins[0], &a.ins[1], a.out(0));
     let axis = check_axis(a.op, *axis, g.layout.ndim())?;
-    let found = steps(a, index, out.layout.shape[axis], axis, mode)?;
+    let found = steps(a, a.op, index, out.layout.shape[axis], axis, mode)?;
     moves::zero(&out, a.par);
     let dense = crate::Layout::contiguous(&index.layout.shape);
     // SAFETY: the layout of `found`.
@@ -191,8 +209,13 @@ pub static SCATTER_ALONG: Op = Op {
 
 attrs! {
     /// `axis`: the axis to pick along; `keepdims`: keep it with size 1; `mode`: `clip` (MXNet's default),
-    /// `wrap`, `raise` or `strict`.
-    pub struct Pick { axis: i64 = -1, keepdims: bool = false, mode: String = "clip".into() }
+    /// `wrap`, `raise` or `strict`; `caller`: by whose name errors go.
+    pub struct Pick {
+        axis: i64 = -1,
+        keepdims: bool = false,
+        mode: String = "clip".into(),
+        caller: Option<String> = None,
+    }
 }
 
 /// The axis, and the shapes with it (size 1) and without it.
@@ -205,7 +228,8 @@ fn pick_shapes(op: &'static str, axis: i64, x: &[usize]) -> Result<(usize, Shape
 }
 
 fn infer_pick(a: &InferArgs) -> Result<Inferred> {
-    let Pick { axis, keepdims, mode } = a.attrs.get::<Pick>();
+    let Pick { axis, keepdims, mode, caller } = a.attrs.get::<Pick>();
+    let a = &InferArgs { op: named(a.op, caller), ..*a };
     bound(a.op, mode)?;
     let (x, index) = (&a.ins[0], &a.ins[1]);
     check_index_dtype(a, index)?;
@@ -226,10 +250,10 @@ fn infer_pick(a: &InferArgs) -> Result<Inferred> {
 }
 
 fn run_pick(a: &KernelArgs) -> Result<()> {
-    let Pick { axis, mode, .. } = a.attrs.get::<Pick>();
+    let Pick { axis, mode, caller, .. } = a.attrs.get::<Pick>();
     let (x, index, out) = (&a.ins[0], &a.ins[1], a.out(0));
     let axis = check_axis(a.op, *axis, x.layout.ndim())?;
-    let found = steps(a, index, x.layout.shape[axis], axis, mode)?;
+    let found = steps(a, named(a.op, caller), index, x.layout.shape[axis], axis, mode)?;
     let mut shape = x.layout.shape.clone();
     shape.remove(axis);
     let others = |layout: &crate::Layout| {

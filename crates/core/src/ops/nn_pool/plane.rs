@@ -56,7 +56,7 @@ unsafe fn gather_body<T: Pooled>(x: &[T], s: Sizes, place: &Place, outside: T, r
                 }
                 _ => {
                     for (l, to) in row.iter_mut().enumerate() {
-                        // SAFETY: as above.
+                        // SAFETY: `from` has `step` elements an output but for the last, which has one.
                         *to = unsafe { *from.get_unchecked(step * l) };
                     }
                 }
