@@ -1,4 +1,4 @@
-"""Reductions on CUDA. Sums of float16 and bfloat16 add up in float32 and those of integers in 64 bits, as on the CPU."""
+"""Reductions on CUDA. As on the CPU, sums of float16 and bfloat16 add up in float32, those of integers in 64 bits."""
 
 from __future__ import annotations
 

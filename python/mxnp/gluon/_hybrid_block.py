@@ -196,8 +196,10 @@ class HybridBlock(Block):
 
         `options` are those of `hybridize` and a backend's own, which change nothing. A `backend` is refused as there.
         """
-        known = ("backend", "clear", "partition_if_dynamic", "static_alloc", "static_shape", "inline_limit")
-        known += ("forward_bulk_size", "backward_bulk_size")
+        known = {
+            *("backend", "clear", "partition_if_dynamic", "static_alloc", "static_shape", "inline_limit"),
+            *("forward_bulk_size", "backward_bulk_size"),
+        }
         self.hybridize(True, **{"clear": False, **{k: v for k, v in options.items() if k in known}})
         self(x, *args)
 
