@@ -108,6 +108,20 @@ def sum_rows(lib: Library) -> Callable[[], Any]:
     return lambda: a.sum(1)
 
 
+@workload("sum columns 4096x1024")
+def sum_columns(lib: Library) -> Callable[[], Any]:
+    """A reduction over the first axis."""
+    a = lib.normal(4096, 1024)
+    return lambda: a.sum(0)
+
+
+@workload("argmax rows 4096x1024")
+def argmax_rows(lib: Library) -> Callable[[], Any]:
+    """The place of an extreme."""
+    a = lib.normal(4096, 1024)
+    return lambda: a.argmax(1)
+
+
 @workload("matmul 512")
 def matmul(lib: Library) -> Callable[[], Any]:
     """A square product."""
