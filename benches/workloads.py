@@ -129,6 +129,31 @@ def matmul(lib: Library) -> Callable[[], Any]:
     return lambda: lib.np.matmul(a, b)
 
 
+def product(name: str, left: tuple[int, ...], right: tuple[int, ...], turned: str = "") -> None:
+    """Register a product of matrices of these shapes; `turned` names the operands that are transposed first."""
+
+    def row(lib: Library) -> Callable[[], Any]:
+        a, b = lib.normal(*left), lib.normal(*right)
+        return partial(lib.np.matmul, a.T if "a" in turned else a, b.T if "b" in turned else b)
+
+    workload(name)(row)
+
+
+# Square products, where numpy and torch are at their best.
+for size in (64, 256, 512, 1024):
+    product(f"matmul {size}", (size, size), (size, size))
+# A dense layer: forward, and the gradients of data and weight.
+product("dense 128x784x256", (128, 784), (256, 784), "b")
+product("dense data 128x784x256", (128, 256), (256, 784))
+product("dense weight 128x784x256", (128, 256), (128, 784), "a")
+# Few rows: serving one sample.
+product("dense 1x768x768", (1, 768), (768, 768), "b")
+product("dense 8x784x256", (8, 784), (256, 784), "b")
+# Batches, as attention has them, and many small ones.
+product("matmul 96 of 128x64x128", (96, 128, 64), (96, 64, 128))
+product("matmul 1000 of 16", (1000, 16, 16), (1000, 16, 16))
+
+
 @workload("transpose copy 1024")
 def transpose(lib: Library) -> Callable[[], Any]:
     """A strided read."""

@@ -5,7 +5,7 @@
 
 use crate::kernel::depthwise;
 use crate::kernel::direct::{self, Packed};
-use crate::kernel::gemm::Product;
+use crate::kernel::gemm::{Finish, Mat, Product};
 use crate::kernel::moves::Shared;
 use crate::kernel::scratch::with_scratch;
 use crate::kernel::walk::split;
@@ -185,41 +185,21 @@ unsafe fn product<T: Real>(
     c: (*mut T, usize),
     a: (*const T, usize, usize),
     b: (*const T, usize, usize),
-    one: T,
     add: bool,
 ) {
     let [m, n, k] = sizes;
-    if k == 0 {
+    if m == 0 || n == 0 || k == 0 {
         for i in (0..m).filter(|_| !add) {
             // SAFETY: row i of c.
             unsafe { std::slice::from_raw_parts_mut(c.0.add(i * c.1), n) }.fill(T::default());
         }
         return;
     }
-    // SAFETY: the caller's; dimensions of real arrays fit isize.
-    unsafe {
-        gemm::gemm(
-            m,
-            n,
-            k,
-            c.0,
-            1,
-            c.1 as isize,
-            add,
-            a.0,
-            a.2 as isize,
-            a.1 as isize,
-            b.0,
-            b.2 as isize,
-            b.1 as isize,
-            one,
-            one,
-            false,
-            false,
-            false,
-            gemm::Parallelism::None,
-        )
-    }
+    let matrix =
+        |(start, row, column): (*const T, usize, usize)| Mat::new(start, row as isize, column as isize);
+    let finish = Finish { add, ..Finish::set() };
+    // SAFETY: the caller's.
+    unsafe { T::block(sizes, matrix(a), matrix(b), matrix((c.0, c.1, 1)), finish) }
 }
 
 /// Sets the output to the convolution of `x` with `w`, plus `bias` for each filter.
@@ -262,7 +242,7 @@ pub fn forward<T: Real>(
                         g.lay_out(input.as_ptr(), columns, 0..g.depth(), part.clone());
                         (columns.cast_const(), part.len(), 1)
                     };
-                    product(sizes, (out, positions), (filters.as_ptr(), rows, 1), from, one, false);
+                    product(sizes, (out, positions), (filters.as_ptr(), rows, 1), from, false);
                     if let Some(bias) = bias {
                         for f in 0..g.width() {
                             let row = std::slice::from_raw_parts_mut(out.add(f * positions), part.len());
@@ -311,7 +291,6 @@ pub fn data_gradient<T: Real>(g: &Geometry, gy: &[T], w: &[T], x: Shared<T>, one
                             (columns, part.len()),
                             (filters.as_ptr(), 1, depth * window),
                             (gy.as_ptr().add(start), positions, 1),
-                            one,
                             false,
                         );
                         g.add_back(columns, image, own.clone(), part);
@@ -353,7 +332,7 @@ pub fn weight_gradient<T: Real>(g: &Geometry, x: &[T], gy: &[T], gw: &mut [T], o
             }
         });
     } else {
-        weight_by_columns(g, x, gy, target, [sums, together, size], one, par);
+        weight_by_columns(g, x, gy, target, [sums, together, size], par);
     }
     if sums > 1 {
         let out = Shared(gw.as_mut_ptr());
@@ -375,7 +354,6 @@ fn weight_by_columns<T: Real>(
     gy: &[T],
     target: Shared<T>,
     [sums, together, size]: [usize; 3],
-    one: T,
     par: &dyn Parallel,
 ) {
     let (window, positions, depth) = (g.window(), g.positions(), g.depth());
@@ -405,7 +383,6 @@ fn weight_by_columns<T: Real>(
                                 (target.at(place), depth * window),
                                 (gy.as_ptr().add(start), positions, 1),
                                 (columns.cast_const(), 1, part.len()),
-                                one,
                                 add,
                             );
                         }

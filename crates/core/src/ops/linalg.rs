@@ -1,16 +1,20 @@
 //! Products of matrices: matmul, dot. Half-precision operands are multiplied in float32 and rounded once.
 
 use crate::attrs::Attrs;
-use crate::kernel::gemm::{Mat, Product, batched};
-use crate::kernel::moves::dense;
-use crate::kernel::walk::offsets;
+use crate::kernel::gemm::{Finish, Mat, Product, batched};
+use crate::kernel::moves::{Shared, dense};
+use crate::kernel::step::cast;
+use crate::kernel::walk::{GRAIN, offsets, split};
+use crate::layout::Strides;
 use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
 use crate::ops::arith::MULTIPLY;
+use crate::par::Parallel;
 use crate::promote::result_type;
 use crate::rules::{Sym, Vjp};
 use crate::shape::{AxisList, Shape, broadcast, checked_numel, numel};
+use crate::storage::Buffer;
 use crate::view::{View, ViewMut};
-use crate::{DType, Element, Error, Layout, Result, bf16, f16, grads, with_type};
+use crate::{DType, Element, Error, ErrorKind, Layout, Result, bf16, f16, grads, with_type};
 use smallvec::{SmallVec, smallvec};
 
 const SIGNATURE: &str = "(n?,k),(k,m?)->(n?,m?)";
@@ -53,8 +57,8 @@ fn infer_matmul(a: &InferArgs) -> Result<Inferred> {
 fn run_matmul(a: &KernelArgs) -> Result<()> {
     let out = a.out(0);
     match out.dtype {
-        DType::F16 => widened::<f16>(a, f16::to_f32, f16::from_f32),
-        DType::BF16 => widened::<bf16>(a, bf16::to_f32, bf16::from_f32),
+        DType::F16 => return widened::<f16>(a),
+        DType::BF16 => return widened::<bf16>(a),
         dtype => with_product(dtype, a, &out),
     }
     Ok(())
@@ -72,22 +76,57 @@ fn with_product(dtype: DType, a: &KernelArgs, out: &ViewMut) {
 }
 
 /// Converts to float32, multiplies, and rounds the result.
-fn widened<T: Element>(a: &KernelArgs, widen: fn(T) -> f32, round: fn(f32) -> T) {
+fn widened<T: Element>(a: &KernelArgs) -> Result<()> {
+    let memory = |n: usize| {
+        Buffer::new(n * size_of::<f32>())
+            .ok_or_else(|| Error::new(ErrorKind::Memory, a.op, format!("cannot allocate {} bytes", n * 4)))
+    };
+    let wide = |view: &View| -> Result<(Buffer, Layout)> {
+        let buffer = memory(view.layout.size())?;
+        // The elements in the order they lie in, where nothing lies between them: a transposed matrix stays one.
+        let (order, strides) = in_memory_order(view.layout);
+        let turned = view.layout.transpose(&order);
+        // SAFETY: the same elements in another order.
+        let source = unsafe { View::new(view.base(), &turned, view.dtype) };
+        let flat = dense::<T>(&source, a.par);
+        convert(T::DTYPE, flat.as_ptr().cast(), DType::F32, buffer.as_ptr(), flat.len(), a.par);
+        Ok((buffer, Layout { shape: view.layout.shape.clone(), strides, offset: 0 }))
+    };
+    let ((x, xl), (y, yl)) = (wide(&a.ins[0])?, wide(&a.ins[1])?);
     let out = a.out(0);
-    let wide = |v: &View| -> Vec<f32> { dense::<T>(v, a.par).iter().map(|&x| widen(x)).collect() };
-    let (x, y) = (wide(&a.ins[0]), wide(&a.ins[1]));
-    let (xl, yl) = (Layout::contiguous(&a.ins[0].layout.shape), Layout::contiguous(&a.ins[1].layout.shape));
     let ol = Layout::contiguous(&out.layout.shape);
-    let mut sums = vec![0f32; out.layout.size()];
-    // SAFETY: vectors of the layouts' sizes, alive until the end of this function.
+    let sums = memory(ol.size())?;
+    // SAFETY: buffers of the layouts' sizes, alive until the end of this function.
     unsafe {
-        let (x, y) =
-            (View::new(x.as_ptr().cast(), &xl, DType::F32), View::new(y.as_ptr().cast(), &yl, DType::F32));
-        product::<f32>(&x, &y, &ViewMut::new(sums.as_mut_ptr().cast(), &ol, DType::F32), a);
-        for (i, &sum) in sums.iter().enumerate() {
-            *out.ptr::<T>().add(i) = round(sum);
-        }
+        let (x, y) = (View::new(x.as_ptr(), &xl, DType::F32), View::new(y.as_ptr(), &yl, DType::F32));
+        product::<f32>(&x, &y, &ViewMut::new(sums.as_ptr(), &ol, DType::F32), a);
     }
+    convert(DType::F32, sums.as_ptr(), T::DTYPE, out.ptr::<T>().cast(), ol.size(), a.par);
+    Ok(())
+}
+
+/// The axes from the greatest stride to the least, and the strides of a copy that lies in this order.
+fn in_memory_order(layout: &Layout) -> (AxisList, Strides) {
+    let mut order: AxisList = (0..layout.ndim()).collect();
+    order.sort_by_key(|&axis| std::cmp::Reverse(layout.strides[axis].unsigned_abs()));
+    let mut strides: Strides = SmallVec::from_elem(0, layout.ndim());
+    let mut step = 1;
+    for &axis in order.iter().rev() {
+        strides[axis] = step;
+        step *= layout.shape[axis].max(1) as isize;
+    }
+    (order, strides)
+}
+
+/// Converts `n` contiguous elements.
+fn convert(from: DType, source: *const u8, to: DType, target: *mut u8, n: usize, par: &dyn Parallel) {
+    let step = cast(from, to);
+    let (source, target) = (Shared(source.cast_mut()), Shared(target));
+    split(par, n, GRAIN, |range| {
+        let (i, j) = ((range.start * from.size()) as isize, (range.start * to.size()) as isize);
+        // SAFETY: elements of this chunk.
+        unsafe { step(range.len(), &[source.at(i).cast_const()], target.at(j)) };
+    });
 }
 
 /// The layout of an operand as a batch of matrices: a vector on the left is one row, on the right one column.
@@ -99,6 +138,20 @@ fn as_matrices(layout: &Layout, left: bool) -> Layout {
         out.strides.insert(at, 0);
     }
     out
+}
+
+/// Where the operands and the result of each product of a batch begin, counted from the views' first elements.
+fn starts(x: &Layout, y: &Layout, batch: &[usize], size: isize) -> SmallVec<[[isize; 3]; 1]> {
+    if batch.iter().all(|&n| n == 1) {
+        return smallvec![[0; 3]];
+    }
+    let spread = |l: &Layout| {
+        let ndim = l.ndim() - 2;
+        let lead = Layout { shape: l.shape[..ndim].into(), strides: l.strides[..ndim].into(), offset: 0 };
+        lead.broadcast_to(batch).map_or_else(Vec::new, |l| offsets(&l.shape, &l.strides))
+    };
+    let pairs = spread(x).into_iter().zip(spread(y)).enumerate();
+    pairs.map(|(p, (x, y))| [x, y, p as isize * size]).collect()
 }
 
 fn product<T: Product>(x: &View, y: &View, out: &ViewMut, a: &KernelArgs) {
@@ -113,16 +166,7 @@ fn product<T: Product>(x: &View, y: &View, out: &ViewMut, a: &KernelArgs) {
     let (i, j) = (xl.ndim() - 2, yl.ndim() - 2);
     let (m, k, n) = (xl.shape[i], xl.shape[i + 1], yl.shape[j + 1]);
     let batch = broadcast(a.op, &[&xl.shape[..i], &yl.shape[..j]]).unwrap_or_default();
-    let spread = |l: &Layout, ndim: usize| {
-        let lead = Layout { shape: l.shape[..ndim].into(), strides: l.strides[..ndim].into(), offset: 0 };
-        lead.broadcast_to(&batch).map_or_else(Vec::new, |l| offsets(&l.shape, &l.strides))
-    };
-    let starts: Vec<[isize; 3]> = spread(&xl, i)
-        .into_iter()
-        .zip(spread(&yl, j))
-        .enumerate()
-        .map(|(p, (x, y))| [x, y, (p * m * n) as isize])
-        .collect();
+    let starts = starts(&xl, &yl, &batch, (m * n) as isize);
     // SAFETY: strides and offsets come from the views' layouts; the output is contiguous and this run's own.
     unsafe {
         batched(
@@ -130,6 +174,7 @@ fn product<T: Product>(x: &View, y: &View, out: &ViewMut, a: &KernelArgs) {
             Mat::new(x.ptr::<T>(), xl.strides[i], xl.strides[i + 1]),
             Mat::new(y.ptr::<T>(), yl.strides[j], yl.strides[j + 1]),
             Mat::new(out.ptr::<T>().cast_const(), n as isize, 1),
+            Finish::set(),
             &starts,
             a.par,
         );

@@ -1,6 +1,8 @@
 //! Which instruction set this process uses, and how one generic source is compiled for each. Knows no formula.
 
 mod isa;
+#[cfg(target_arch = "x86_64")]
+mod turn;
 pub mod vector;
 
 pub use isa::{Isa, isa, select};

@@ -15,6 +15,10 @@ pub unsafe trait Vector: Copy {
     const ROWS: usize;
     /// Rows and columns of a tile of dot products.
     const DOTS: [usize; 2];
+    /// Rows and columns of the blocks that [`Vector::turn`] transposes.
+    const SIDE: usize;
+    /// Whether a masked load costs no more than a whole one.
+    const MASKS: bool;
     /// # Safety
     /// As the trait's.
     unsafe fn zero() -> Self;
@@ -36,6 +40,23 @@ pub unsafe trait Vector: Copy {
     /// # Safety
     /// As the trait's.
     unsafe fn first(from: *const Self::Item, n: usize) -> Self;
+    /// The first `n` lanes, zeros after them; reads no more than `n` elements.
+    ///
+    /// # Safety
+    /// Only `n` elements need to be valid.
+    unsafe fn part(from: *const Self::Item, n: usize) -> Self;
+    /// # Safety
+    /// As the trait's.
+    unsafe fn add(self, x: Self) -> Self;
+    /// # Safety
+    /// As the trait's.
+    unsafe fn store(self, to: *mut Self::Item);
+    /// Transposes a block of [`Vector::SIDE`] by as many: rows of `from` become columns of `to`; steps from row to
+    /// row are in elements.
+    ///
+    /// # Safety
+    /// Both blocks are valid.
+    unsafe fn turn(from: *const Self::Item, from_row: isize, to: *mut Self::Item, to_row: isize);
     /// Stores the first `n` lanes.
     ///
     /// # Safety
@@ -57,10 +78,12 @@ pub trait Wide: Element + std::ops::AddAssign {
     type Avx512: Vector<Item = Self>;
 }
 
-/// Sixteen bytes of the baseline, by lanes.
+/// Sixteen bytes, by lanes, where there is no module for the set.
+#[cfg(not(target_arch = "x86_64"))]
 #[derive(Clone, Copy)]
 pub struct Plain<T, const N: usize>([T; N]);
 
+#[cfg(not(target_arch = "x86_64"))]
 macro_rules! plain {
     ($t:ty, $n:literal) => {
         // SAFETY: plain code.
@@ -69,6 +92,8 @@ macro_rules! plain {
             const LANES: usize = $n;
             const ROWS: usize = if cfg!(target_arch = "aarch64") { 8 } else { 4 };
             const DOTS: [usize; 2] = if cfg!(target_arch = "aarch64") { [4, 6] } else { [3, 3] };
+            const SIDE: usize = 4;
+            const MASKS: bool = false;
             #[inline(always)]
             unsafe fn zero() -> Self {
                 Plain([0.0; $n])
@@ -98,6 +123,29 @@ macro_rules! plain {
                 Plain(std::array::from_fn(|l| if l < n { unsafe { *from.add(l) } } else { 0.0 }))
             }
             #[inline(always)]
+            unsafe fn part(from: *const $t, n: usize) -> Self {
+                // SAFETY: the caller's.
+                Plain(std::array::from_fn(|l| if l < n { unsafe { *from.add(l) } } else { 0.0 }))
+            }
+            #[inline(always)]
+            unsafe fn add(self, x: Self) -> Self {
+                Plain(std::array::from_fn(|l| self.0[l] + x.0[l]))
+            }
+            #[inline(always)]
+            unsafe fn store(self, to: *mut $t) {
+                // SAFETY: the caller's.
+                unsafe { to.cast::<[$t; $n]>().write(self.0) }
+            }
+            #[inline(always)]
+            unsafe fn turn(from: *const $t, from_row: isize, to: *mut $t, to_row: isize) {
+                for i in 0..4 {
+                    for j in 0..4 {
+                        // SAFETY: elements of the blocks.
+                        unsafe { *to.offset(j * to_row + i) = *from.offset(i * from_row + j) };
+                    }
+                }
+            }
+            #[inline(always)]
             unsafe fn store_first(self, to: *mut $t, n: usize) {
                 for l in 0..n.min($n) {
                     // SAFETY: the caller's.
@@ -111,16 +159,20 @@ macro_rules! plain {
         }
     };
 }
+#[cfg(not(target_arch = "x86_64"))]
 plain!(f32, 4);
+#[cfg(not(target_arch = "x86_64"))]
 plain!(f64, 2);
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::Vector;
+    use crate::simd::turn;
     use std::arch::x86_64::*;
 
     macro_rules! vector {
-        ($v:ty, $t:ty, $lanes:literal, $rows:literal, $dots:expr; $zero:ident $load:ident $splat:ident $fma:ident;
+        ($v:ty, $t:ty, $lanes:literal, $rows:literal, $dots:expr, $masks:literal, $side:literal $turn:ident;
+         $zero:ident $load:ident $store_whole:ident $splat:ident $fma:ident $add:ident;
          first |$p:ident, $n:ident| $first:expr; store |$v_:ident, $to:ident, $m:ident| $store:expr; total |$x:ident| $total:expr) => {
             // SAFETY: each method is the instruction of its name.
             unsafe impl Vector for $v {
@@ -128,6 +180,8 @@ mod x86 {
                 const LANES: usize = $lanes;
                 const ROWS: usize = $rows;
                 const DOTS: [usize; 2] = $dots;
+                const SIDE: usize = $side;
+                const MASKS: bool = $masks;
                 #[inline(always)]
                 unsafe fn zero() -> Self {
                     // SAFETY: the caller's.
@@ -154,6 +208,26 @@ mod x86 {
                     unsafe { $first }
                 }
                 #[inline(always)]
+                unsafe fn part(from: *const $t, n: usize) -> Self {
+                    // SAFETY: the caller's; masked elements are not read.
+                    unsafe { Self::first(from, n) }
+                }
+                #[inline(always)]
+                unsafe fn add(self, x: Self) -> Self {
+                    // SAFETY: the caller's.
+                    unsafe { $add(self, x) }
+                }
+                #[inline(always)]
+                unsafe fn store(self, to: *mut $t) {
+                    // SAFETY: the caller's.
+                    unsafe { $store_whole(to, self) }
+                }
+                #[inline(always)]
+                unsafe fn turn(from: *const $t, from_row: isize, to: *mut $t, to_row: isize) {
+                    // SAFETY: the caller's.
+                    unsafe { turn::$turn(from, from_row, to, to_row) }
+                }
+                #[inline(always)]
                 unsafe fn store_first(self, $to: *mut $t, $m: usize) {
                     let $v_ = self;
                     // SAFETY: the caller's.
@@ -169,18 +243,21 @@ mod x86 {
         };
     }
 
-    vector!(__m512, f32, 16, 8, [4, 6]; _mm512_setzero_ps _mm512_loadu_ps _mm512_set1_ps
-        _mm512_fmadd_ps;
+    vector!(__m512, f32, 16, 8, [4, 6], true, 8 singles;
+        _mm512_setzero_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_set1_ps
+        _mm512_fmadd_ps _mm512_add_ps;
         first |p, n| _mm512_maskz_loadu_ps(((1u32 << n) - 1) as u16, p);
         store |v, to, n| _mm512_mask_storeu_ps(to, ((1u32 << n) - 1) as u16, v);
         total |x| _mm512_reduce_add_ps(x));
-    vector!(__m512d, f64, 8, 8, [4, 6]; _mm512_setzero_pd _mm512_loadu_pd _mm512_set1_pd
-        _mm512_fmadd_pd;
+    vector!(__m512d, f64, 8, 8, [4, 6], true, 4 doubles;
+        _mm512_setzero_pd _mm512_loadu_pd _mm512_storeu_pd _mm512_set1_pd
+        _mm512_fmadd_pd _mm512_add_pd;
         first |p, n| _mm512_maskz_loadu_pd(((1u32 << n) - 1) as u8, p);
         store |v, to, n| _mm512_mask_storeu_pd(to, ((1u32 << n) - 1) as u8, v);
         total |x| _mm512_reduce_add_pd(x));
-    vector!(__m256, f32, 8, 4, [3, 3]; _mm256_setzero_ps _mm256_loadu_ps _mm256_set1_ps
-    _mm256_fmadd_ps;
+    vector!(__m256, f32, 8, 4, [3, 3], false, 8 singles;
+    _mm256_setzero_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_set1_ps
+    _mm256_fmadd_ps _mm256_add_ps;
     first |p, n| {
         let places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
         _mm256_maskload_ps(p, _mm256_cmpgt_epi32(_mm256_set1_epi32(n as i32), places))
@@ -194,8 +271,9 @@ mod x86 {
         let pair = _mm_add_ps(half, _mm_movehl_ps(half, half));
         _mm_cvtss_f32(_mm_add_ss(pair, _mm_movehdup_ps(pair)))
     });
-    vector!(__m256d, f64, 4, 4, [3, 3]; _mm256_setzero_pd _mm256_loadu_pd _mm256_set1_pd
-    _mm256_fmadd_pd;
+    vector!(__m256d, f64, 4, 4, [3, 3], false, 4 doubles;
+    _mm256_setzero_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_set1_pd
+    _mm256_fmadd_pd _mm256_add_pd;
     first |p, n| {
         let places = _mm256_setr_epi64x(0, 1, 2, 3);
         _mm256_maskload_pd(p, _mm256_cmpgt_epi64(_mm256_set1_epi64x(n as i64), places))
@@ -209,13 +287,49 @@ mod x86 {
         _mm_cvtsd_f64(_mm_add_sd(half, _mm_unpackhi_pd(half, half)))
     });
 
+    #[inline(always)]
+    unsafe fn multiply_add_ps(x: __m128, y: __m128, sum: __m128) -> __m128 {
+        // SAFETY: the caller's.
+        unsafe { _mm_add_ps(_mm_mul_ps(x, y), sum) }
+    }
+    #[inline(always)]
+    unsafe fn multiply_add_pd(x: __m128d, y: __m128d, sum: __m128d) -> __m128d {
+        // SAFETY: the caller's.
+        unsafe { _mm_add_pd(_mm_mul_pd(x, y), sum) }
+    }
+    vector!(__m128, f32, 4, 4, [3, 3], false, 4 single_fours; _mm_setzero_ps _mm_loadu_ps _mm_storeu_ps _mm_set1_ps
+    multiply_add_ps _mm_add_ps;
+    first |p, n| {
+        let mut x = [0f32; 4];
+        std::ptr::copy_nonoverlapping(p, x.as_mut_ptr(), n.min(4));
+        _mm_loadu_ps(x.as_ptr())
+    };
+    store |v, to, n| {
+        let mut x = [0f32; 4];
+        _mm_storeu_ps(x.as_mut_ptr(), v);
+        std::ptr::copy_nonoverlapping(x.as_ptr(), to, n.min(4))
+    };
+    total |x| {
+        let pair = _mm_add_ps(x, _mm_movehl_ps(x, x));
+        _mm_cvtss_f32(_mm_add_ss(pair, _mm_shuffle_ps::<1>(pair, pair)))
+    });
+    vector!(__m128d, f64, 2, 4, [3, 3], false, 2 double_twos; _mm_setzero_pd _mm_loadu_pd _mm_storeu_pd _mm_set1_pd
+    multiply_add_pd _mm_add_pd;
+    first |p, n| if n < 2 { if n == 0 { _mm_setzero_pd() } else { _mm_load_sd(p) } } else { _mm_loadu_pd(p) };
+    store |v, to, n| match n {
+        0 => {}
+        1 => _mm_store_sd(to, v),
+        _ => _mm_storeu_pd(to, v),
+    };
+    total |x| _mm_cvtsd_f64(_mm_add_sd(x, _mm_unpackhi_pd(x, x))));
+
     impl super::Wide for f32 {
-        type Baseline = super::Plain<f32, 4>;
+        type Baseline = __m128;
         type Avx2 = __m256;
         type Avx512 = __m512;
     }
     impl super::Wide for f64 {
-        type Baseline = super::Plain<f64, 2>;
+        type Baseline = __m128d;
         type Avx2 = __m256d;
         type Avx512 = __m512d;
     }
