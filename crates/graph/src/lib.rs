@@ -31,6 +31,7 @@ mod registry;
 pub mod release;
 mod rules;
 mod segment;
+mod stand_in;
 mod structure;
 mod sync;
 pub mod tape;

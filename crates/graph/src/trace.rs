@@ -2,7 +2,8 @@
 //! made, and the notes become a graph. The function runs as ever; only what it must not do is refused here: to look
 //! at data that another call of the graph would not have. Knows no Python.
 
-use crate::array::{Array, Input};
+use crate::Graph;
+use crate::array::Array;
 use crate::call::{Call, In};
 use crate::clean::Parts;
 use crate::compiled::{
@@ -12,14 +13,14 @@ use crate::compiled::{
 use crate::error::{Error, Result};
 use crate::liveness::{AddressMap, key};
 use crate::node::{Edge, Kind, Node, Saved};
-use crate::place::{LayoutRef, Place};
+use crate::place::Place;
+use crate::stand_in::StandIns;
 use crate::value::Value;
-use crate::{Graph, modes};
 use mxnp_core::attrs::Attrs;
 use mxnp_core::op::Op;
-use mxnp_core::ops::{cast, shape};
+use mxnp_core::ops::shape;
 use mxnp_core::shape::display;
-use mxnp_core::{ErrorKind, IndexItem, Layout};
+use mxnp_core::{ErrorKind, IndexItem};
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Weak};
@@ -45,16 +46,6 @@ struct Known {
     is_written: bool,
 }
 
-/// Arguments whose memory other arrays share are traced as copies, so that what the function makes of them is told
-/// from what it makes of the others.
-#[derive(Clone)]
-struct Copied {
-    original: Array,
-    copy: Array,
-    /// The copy's version before the function ran.
-    version: u64,
-}
-
 /// What has been noted so far.
 struct Trace {
     known: Vec<Known>,
@@ -65,7 +56,7 @@ struct Trace {
     outside: Vec<Edge>,
     arguments: Vec<Argument>,
     argument_edges: Vec<Option<Edge>>,
-    copied: Vec<Copied>,
+    copied: StandIns,
     /// Why it ended early.
     ended: Option<&'static str>,
 }
@@ -113,9 +104,8 @@ fn with<R>(f: impl FnOnce(&mut Trace) -> R) -> Option<R> {
 /// must follow on this thread.
 pub fn begin(arguments: &[&Array]) -> Result<Vec<Array>> {
     let was_on = ON.replace(false);
-    let mut copied = Vec::new();
-    let given =
-        arguments.iter().map(|array| stand_in(array, arguments, &mut copied)).collect::<Result<Vec<_>>>();
+    let mut copied = StandIns::default();
+    let given = arguments.iter().map(|array| copied.stand_in(array, arguments)).collect::<Result<Vec<_>>>();
     let given = match given {
         Ok(given) => given,
         Err(error) => {
@@ -129,10 +119,10 @@ pub fn begin(arguments: &[&Array]) -> Result<Vec<Array>> {
 
 /// Starts a trace of a function that can reach no other array than `arguments`.
 pub(crate) fn begin_exact(arguments: &[Array]) {
-    start(arguments, Vec::new());
+    start(arguments, StandIns::default());
 }
 
-fn start(given: &[Array], copied: Vec<Copied>) {
+fn start(given: &[Array], copied: StandIns) {
     let mut trace = Trace {
         known: Vec::new(),
         by_value: AddressMap::default(),
@@ -152,58 +142,11 @@ fn start(given: &[Array], copied: Vec<Copied>) {
     ON.set(true);
 }
 
-/// The array itself where only the arguments have its memory; else the same part of a copy of what they cover.
-fn stand_in(array: &Array, arguments: &[&Array], copied: &mut Vec<Copied>) -> Result<Array> {
-    let mut distinct: Vec<&&Array> = Vec::new();
-    for other in arguments.iter().filter(|other| other.same_value(array)) {
-        if !distinct.iter().any(|seen| std::ptr::eq(**seen, *other)) {
-            distinct.push(other);
-        }
-    }
-    let (handles, _) = array.at.value.handles();
-    if handles as usize <= distinct.len() || array.size() == 0 {
-        return Ok(array.clone());
-    }
-    let known = copied.iter().position(|c| c.original.same_value(array));
-    let at = match known {
-        Some(at) => at,
-        None => {
-            copied.push(Copied::of(array, &distinct)?);
-            copied.len() - 1
-        }
-    };
-    let Copied { original, copy, .. } = &copied[at];
-    let mut at = Place { value: copy.at.value.clone(), ..array.at.clone() };
-    at.layout = shifted(&at.layout, -(original.at.layout.offset as isize));
-    Ok(Array { at, node: array.node.clone() })
-}
-
-/// The layout that begins elsewhere.
-fn shifted(layout: &Layout, by: isize) -> LayoutRef {
-    let mut layout = layout.clone();
-    layout.offset = layout.offset.wrapping_add_signed(by);
-    layout.into()
-}
-
-impl Copied {
-    /// A copy of what `arrays`, which share the memory of `array`, cover of it.
-    fn of(array: &Array, arrays: &[&&Array]) -> Result<Copied> {
-        let bounds = arrays.iter().filter_map(|a| a.at.layout.bounds());
-        let (low, high) = bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((0, 0));
-        let layout = Layout { offset: low, ..Layout::contiguous(&[high + 1 - low]) };
-        let original = Array::new(Place { layout: layout.into(), ..array.at.clone() });
-        let attrs = cast::astype(array.dtype());
-        let copy = crate::invoke(&cast::ASTYPE, attrs, &[Input::Array(&original)])?[0].clone();
-        let version = copy.at.value.version();
-        Ok(Copied { original, copy, version })
-    }
-}
-
 /// Ends the innermost trace without a graph. What the function wrote to its arguments is there.
 pub fn abandon() -> Result<()> {
     let trace = TRACES.with_borrow_mut(Vec::pop);
     ON.set(false);
-    trace.map_or(Ok(()), |trace| trace.write_back())
+    trace.map_or(Ok(()), |trace| trace.copied.write_back())
 }
 
 /// Ends the innermost trace: a graph of the outputs, or why there is none. `objects` are arrays the caller holds
@@ -211,7 +154,7 @@ pub fn abandon() -> Result<()> {
 pub fn finish(outputs: &[&Array], objects: &[&Array]) -> Result<std::result::Result<Graph, &'static str>> {
     let Some(mut trace) = TRACES.with_borrow_mut(Vec::pop) else { return Ok(Err("no trace was begun")) };
     ON.set(false);
-    trace.write_back()?;
+    trace.copied.write_back()?;
     if let Some(why) = trace.ended {
         return Ok(Err(why));
     }
@@ -270,26 +213,12 @@ pub(crate) fn original_of(array: &Array) -> Option<Array> {
     if !ON.get() {
         return None;
     }
-    let of = |trace: &mut Trace| {
-        trace.copied.iter().find(|c| c.copy.same_value(array)).map(|c| c.original.clone())
-    };
-    with(of).flatten()
+    with(|trace| trace.copied.original_of(array).cloned()).flatten()
 }
 
 /// The array that an output is part of a stand-in for: itself where no argument was copied.
 pub fn given_out(output: &Array) -> Array {
-    let original = with(|trace| {
-        let copied = trace.copied.iter().find(|c| c.copy.same_value(output))?;
-        Some(copied.original.clone())
-    });
-    match original.flatten() {
-        None => output.clone(),
-        Some(original) => {
-            let mut at = Place { value: original.at.value.clone(), ..output.at.clone() };
-            at.layout = shifted(&at.layout, original.at.layout.offset as isize);
-            Array { at, node: output.node.clone() }
-        }
-    }
+    with(|trace| trace.copied.given_out(output)).unwrap_or_else(|| output.clone())
 }
 
 /// Whether the data of an array is that of one call alone, so that it prints as a placeholder.
@@ -484,19 +413,6 @@ impl Trace {
         self.nodes.insert(Arc::as_ptr(node) as usize, number);
         self.weak_nodes.push(Arc::downgrade(node));
         self.steps.push(Step::Node(Box::new(step)));
-    }
-
-    /// Copies what the function wrote to the stand-ins of its arguments to where they stand for.
-    fn write_back(&self) -> Result<()> {
-        let recording = modes::set_recording(false);
-        let written = |copied: &&Copied| copied.copy.at.value.version() != copied.version;
-        let mut done = Ok(());
-        for copied in self.copied.iter().filter(written) {
-            let mut target = crate::Handle::new(copied.original.clone());
-            done = done.and(crate::assign(&mut target, &[], Input::Array(&copied.copy)));
-        }
-        modes::set_recording(recording);
-        done
     }
 
     fn output(&mut self, array: &Array) -> Output {

@@ -235,6 +235,23 @@ impl Compiled {
 }
 
 impl Plan {
+    fn new(
+        graph: Graph,
+        names: &[String],
+        objects: &[Bound<'_, NDArray>],
+        results: Vec<Given>,
+        tokens: Vec<Token>,
+    ) -> Plan {
+        let used = || graph.objects().iter().map(|object| object.index);
+        Plan {
+            objects: used().map(|i| objects[i].clone().unbind()).collect(),
+            names: used().map(|i| names[i].clone()).collect(),
+            graph: Arc::new(graph),
+            results,
+            tokens,
+        }
+    }
+
     /// None where the arrays share memory in another way, another parameter wants a gradient, or a branch goes the
     /// other way.
     fn run(
@@ -359,16 +376,7 @@ impl Tracing {
         };
         let kind = match graph {
             Err(why) => Kind::Eager(why),
-            Ok(graph) => {
-                let used = || graph.objects().iter().map(|object| object.index);
-                Kind::Graph(Plan {
-                    objects: used().map(|i| objects[i].clone().unbind()).collect(),
-                    names: used().map(|i| names[i].clone()).collect(),
-                    graph: Arc::new(graph),
-                    results,
-                    tokens: flat.tokens,
-                })
-            }
+            Ok(graph) => Kind::Graph(Plan::new(graph, &names, &objects, results, flat.tokens)),
         };
         self.owner.get().keep(py, Entry { key: state.key, kind })?;
         Ok(built)
