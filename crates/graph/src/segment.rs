@@ -23,8 +23,10 @@ const HAND_OVER: usize = 1 << 16;
 const PATIENCE: Duration = Duration::from_micros(200);
 /// Work small enough to run on the caller's thread.
 const INLINE: usize = 1 << 15;
-/// How much more a heavy op (matmul, convolution) does per element than an elementwise one.
+/// How much more a heavy op of one operand (a sort) does per element than an elementwise one.
 const HEAVY: usize = 64;
+/// How many multiplications of a product (matmul, convolution) take the time of one elementwise step.
+const PRODUCTS: usize = 12;
 
 pub(crate) struct Segment {
     pub id: SegmentId,
@@ -43,7 +45,18 @@ struct Inner {
 
 /// The work of a call, in elementwise steps.
 fn work_of(call: &Call) -> usize {
-    call.elements() * if call.op.heavy { HEAVY } else { 1 }
+    if !call.op.heavy {
+        return call.elements();
+    }
+    match (call.ins.first().and_then(In::place), call.ins.get(1).and_then(In::place)) {
+        // A product of (m, k) and (k, n) multiplies m n k times: the root of the three sizes' product.
+        (Some(a), Some(b)) => {
+            let out = call.outs.first().map_or(1, |out| out.at.layout.size());
+            let sizes = a.layout.size() as f64 * b.layout.size() as f64 * out as f64;
+            ((sizes.sqrt() as usize) / PRODUCTS).max(call.elements())
+        }
+        _ => call.elements() * HEAVY,
+    }
 }
 
 impl Segment {
