@@ -1,5 +1,7 @@
 //! Copies of strided blocks: how a load gathers into a register and a store scatters from one.
 
+use crate::simd::stream;
+use crate::simd::transpose::{Plane, transpose};
 use smallvec::SmallVec;
 
 /// One axis of a block: how many elements, and the byte steps of source and target.
@@ -10,21 +12,28 @@ pub struct Axis {
     pub dst: isize,
 }
 
-/// Copies a block of elements of `size` bytes; `axes` from outer to inner. An empty list is one element.
+/// Copies a block of elements of `size` bytes; `axes` from outer to inner. An empty list is one element. With `past`,
+/// whole lines go past the caches, and `stream::fence` must follow.
 ///
 /// # Safety
-/// Every element named is readable at the source and writable at the target, both aligned to their size (16
-/// byte elements to 8); the two do not overlap.
-pub unsafe fn copy_block(size: usize, axes: &mut SmallVec<[Axis; 6]>, src: *const u8, dst: *mut u8) {
+/// Every element named is readable at the source and writable at the target, both aligned to their size (8
+/// byte elements to 4, 16 byte elements to 8); the two do not overlap.
+pub unsafe fn copy_block(
+    size: usize,
+    axes: &mut SmallVec<[Axis; 6]>,
+    src: *const u8,
+    dst: *mut u8,
+    past: bool,
+) {
     arrange(axes);
     // SAFETY: the caller's contract; the order of axes does not change which elements are copied.
     unsafe {
         match size {
-            1 => walk::<u8>(axes, src, dst),
-            2 => walk::<u16>(axes, src, dst),
-            4 => walk::<u32>(axes, src, dst),
-            8 => walk::<u64>(axes, src, dst),
-            _ => walk::<[u64; 2]>(axes, src, dst),
+            1 => walk::<u8>(axes, src, dst, past),
+            2 => walk::<u16>(axes, src, dst, past),
+            4 => walk::<u32>(axes, src, dst, past),
+            8 => walk::<[u32; 2]>(axes, src, dst, past),
+            _ => walk::<[u64; 2]>(axes, src, dst, past),
         }
     }
 }
@@ -59,18 +68,21 @@ fn arrange(axes: &mut SmallVec<[Axis; 6]>) {
 
 /// # Safety
 /// As [`copy_block`], for elements of `E`.
-unsafe fn walk<E: Copy>(axes: &[Axis], src: *const u8, dst: *mut u8) {
+unsafe fn walk<E: Copy>(axes: &[Axis], src: *const u8, dst: *mut u8, past: bool) {
     // SAFETY: every address computed is one of the block's (the caller's contract).
     unsafe {
         match axes {
             [] => *dst.cast::<E>() = *src.cast::<E>(),
-            [axis] => line::<E>(*axis, src, dst),
+            [axis] => line::<E>(*axis, src, dst, past),
             [outer, inner] if crosses(*outer, *inner, size_of::<E>() as isize) => {
-                plane::<E>(*outer, *inner, src, dst);
+                let (row, col) =
+                    if inner.src == size_of::<E>() as isize { (outer, inner) } else { (inner, outer) };
+                let plane = Plane { rows: row.n, cols: col.n, src: row.src, dst: col.dst };
+                transpose::<E>(plane, src, dst, past);
             }
             [axis, rest @ ..] => {
                 for i in 0..axis.n as isize {
-                    walk::<E>(rest, src.offset(i * axis.src), dst.offset(i * axis.dst));
+                    walk::<E>(rest, src.offset(i * axis.src), dst.offset(i * axis.dst), past);
                 }
             }
         }
@@ -82,43 +94,16 @@ fn crosses(outer: Axis, inner: Axis, size: isize) -> bool {
     (inner.src == size && outer.dst == size) || (inner.dst == size && outer.src == size)
 }
 
-/// A transposition: strips of the outer axis, so that the lines of both sides that a strip touches stay near.
-///
-/// # Safety
-/// As [`copy_block`], for two axes of elements of `E`.
-unsafe fn plane<E: Copy>(outer: Axis, inner: Axis, src: *const u8, dst: *mut u8) {
-    // Rows a power of two apart fall on one set of the L1 cache, which has eight places.
-    const STRIP: usize = 4;
-    let mut start = 0;
-    while start < outer.n {
-        let end = (start + STRIP).min(outer.n);
-        for j in 0..inner.n as isize {
-            let (src, dst) = (src.wrapping_offset(j * inner.src), dst.wrapping_offset(j * inner.dst));
-            if end - start == STRIP {
-                for i in 0..STRIP as isize {
-                    let i = start as isize + i;
-                    // SAFETY: element (i, j) of the block (the caller's contract).
-                    unsafe { *dst.offset(i * outer.dst).cast::<E>() = *src.offset(i * outer.src).cast::<E>() }
-                }
-            } else {
-                for i in start as isize..end as isize {
-                    // SAFETY: element (i, j) of the last, narrower strip: `end` is at most the outer axis's size.
-                    unsafe { *dst.offset(i * outer.dst).cast::<E>() = *src.offset(i * outer.src).cast::<E>() }
-                }
-            }
-        }
-        start = end;
-    }
-}
-
 /// # Safety
 /// As [`copy_block`], for one axis of elements of `E`.
 #[inline(always)]
-unsafe fn line<E: Copy>(axis: Axis, src: *const u8, dst: *mut u8) {
+unsafe fn line<E: Copy>(axis: Axis, src: *const u8, dst: *mut u8, past: bool) {
     let size = size_of::<E>() as isize;
     // SAFETY: the caller's contract.
     unsafe {
-        if axis.dst == size && axis.src == size {
+        if axis.dst == size && axis.src == size && past {
+            stream::copy(src, dst, axis.n * size_of::<E>());
+        } else if axis.dst == size && axis.src == size {
             std::ptr::copy_nonoverlapping(src.cast::<E>(), dst.cast::<E>(), axis.n);
         } else if axis.dst == size && axis.src == 0 {
             fill(*src.cast::<E>(), dst.cast::<E>(), axis.n);

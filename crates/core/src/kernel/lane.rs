@@ -1,38 +1,87 @@
 //! How an element is computed with: the wide type its formulas run in, and the conversions around them.
 //! float16 and bfloat16 compute in float32 and round once per step; every other type computes as itself.
 
+use crate::kernel::float::Fused;
 use crate::{Bool, Complex32, Complex64, Element, bf16, f16};
 
 /// An element type with the type its formulas are evaluated in.
 pub trait Lane: Element {
     type Wide: Copy + Default;
+    /// As `Wide`, for code compiled for a set that multiplies and adds with one rounding.
+    type Fused: Copy + Default;
     /// Whether kernels for it are compiled for every instruction set.
     const FAST: bool;
     /// Whether reductions of it are.
     const FOLDS: bool;
     fn widen(self) -> Self::Wide;
     fn narrow(wide: Self::Wide) -> Self;
+    fn fuse(wide: Self::Wide) -> Self::Fused;
+    fn unfuse(fused: Self::Fused) -> Self::Wide;
+}
+
+/// How formulas compute: with products rounded on their own, or not.
+pub trait Arithmetic<A: Lane> {
+    type Wide: Copy + Default;
+    fn widen(a: A) -> Self::Wide;
+    fn narrow(wide: Self::Wide) -> A;
+}
+
+/// For the baseline.
+pub struct Plain;
+/// For sets that multiply and add in one instruction.
+pub struct Contracted;
+
+impl<A: Lane> Arithmetic<A> for Plain {
+    type Wide = A::Wide;
+    #[inline(always)]
+    fn widen(a: A) -> A::Wide {
+        a.widen()
+    }
+    #[inline(always)]
+    fn narrow(wide: A::Wide) -> A {
+        A::narrow(wide)
+    }
+}
+
+impl<A: Lane> Arithmetic<A> for Contracted {
+    type Wide = A::Fused;
+    #[inline(always)]
+    fn widen(a: A) -> A::Fused {
+        A::fuse(a.widen())
+    }
+    #[inline(always)]
+    fn narrow(fused: A::Fused) -> A {
+        A::narrow(A::unfuse(fused))
+    }
 }
 
 macro_rules! lanes {
-    ($fast:expr, $folds:expr; $($t:ty),*) => { $(
+    ($fast:expr, $folds:expr; $($t:ty => $fused:ty: |$x:ident| $fuse:expr, $unfuse:expr);*) => { $(
         impl Lane for $t {
             type Wide = $t;
+            type Fused = $fused;
             const FAST: bool = $fast;
             const FOLDS: bool = $folds;
             #[inline(always)]
             fn widen(self) -> $t { self }
             #[inline(always)]
             fn narrow(wide: $t) -> $t { wide }
+            #[inline(always)]
+            fn fuse($x: $t) -> $fused { $fuse }
+            #[inline(always)]
+            fn unfuse($x: $fused) -> $t { $unfuse }
         }
     )* };
+    ($fast:expr, $folds:expr; $($t:ty),*) => { lanes!($fast, $folds; $($t => $t: |x| x, x);*); };
 }
-lanes!(true, true; Bool, u8, i32, i64, f32, f64);
+lanes!(true, true; f32 => Fused<f32>: |x| Fused(x), x.0; f64 => Fused<f64>: |x| Fused(x), x.0);
+lanes!(true, true; Bool, u8, i32, i64);
 lanes!(false, true; i8, i16, u16, u32, u64);
 lanes!(false, false; Complex32, Complex64);
 
 impl Lane for f16 {
     type Wide = f32;
+    type Fused = Fused<f32>;
     const FAST: bool = false;
     const FOLDS: bool = true;
     #[inline(always)]
@@ -43,10 +92,19 @@ impl Lane for f16 {
     fn narrow(wide: f32) -> f16 {
         f16::from_bits(f32_to_f16(wide))
     }
+    #[inline(always)]
+    fn fuse(wide: f32) -> Fused<f32> {
+        Fused(wide)
+    }
+    #[inline(always)]
+    fn unfuse(fused: Fused<f32>) -> f32 {
+        fused.0
+    }
 }
 
 impl Lane for bf16 {
     type Wide = f32;
+    type Fused = Fused<f32>;
     const FAST: bool = false;
     const FOLDS: bool = true;
     #[inline(always)]
@@ -59,6 +117,14 @@ impl Lane for bf16 {
         let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
         let quiet = (bits >> 16) | 0x40;
         bf16::from_bits(if wide.is_nan() { quiet } else { rounded } as u16)
+    }
+    #[inline(always)]
+    fn fuse(wide: f32) -> Fused<f32> {
+        Fused(wide)
+    }
+    #[inline(always)]
+    fn unfuse(fused: Fused<f32>) -> f32 {
+        fused.0
     }
 }
 

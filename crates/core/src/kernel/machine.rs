@@ -136,7 +136,7 @@ impl<'p> Machine<'p> {
     unsafe fn gather(&self, walk: &Walk, from: *const u8, to: *mut u8) {
         let mut axes = self.axes(walk, |n, walked, packed| Axis { n, src: walked, dst: packed });
         // SAFETY: the caller's contract.
-        unsafe { copy_block(walk.size, &mut axes, from, to) }
+        unsafe { copy_block(walk.size, &mut axes, from, to, false) }
     }
 
     /// # Safety
@@ -144,7 +144,7 @@ impl<'p> Machine<'p> {
     unsafe fn scatter(&self, walk: &Walk, from: *const u8, to: *mut u8) {
         let mut axes = self.axes(walk, |n, walked, packed| Axis { n, src: packed, dst: walked });
         // SAFETY: the caller's contract.
-        unsafe { copy_block(walk.size, &mut axes, from, to) }
+        unsafe { copy_block(walk.size, &mut axes, from, to, false) }
     }
 
     fn axes(&self, walk: &Walk, axis: impl Fn(usize, isize, isize) -> Axis) -> SmallVec<[Axis; 6]> {

@@ -7,6 +7,7 @@ pub mod conv;
 mod copy;
 mod depthwise;
 mod direct;
+pub mod float;
 pub mod fold;
 pub mod fold_arg;
 pub mod gather;

@@ -2,9 +2,13 @@
 //! counts only by its size, so there is one loop per size.
 
 use crate::Element;
-use crate::kernel::walk::{GRAIN, Walk};
+use crate::kernel::copy::{Axis, copy_block};
+use crate::kernel::space;
+use crate::kernel::walk::{GRAIN, Walk, split};
 use crate::par::Parallel;
+use crate::simd::stream;
 use crate::view::{View, ViewMut};
+use smallvec::SmallVec;
 use std::borrow::Cow;
 
 /// Evaluates `$body` with `$w` bound to a plain type of `$size` bytes (1, 2, 4, 8 or 16) whose alignment no
@@ -70,27 +74,51 @@ impl<T> Shared<T> {
 pub fn copy(src: &View, dst: &ViewMut, par: &dyn Parallel) {
     debug_assert_eq!(src.layout.shape, dst.layout.shape);
     debug_assert_eq!(src.dtype, dst.dtype);
-    with_word!(src.dtype.size(), W => copy_words::<W>(src, dst, par));
+    let size = dst.dtype.size();
+    let walk = |start: *mut u8, strides: &[isize]| space::Walk {
+        start,
+        steps: strides.iter().map(|s| s * size as isize).collect(),
+        size,
+    };
+    let mut walks =
+        [walk(dst.start(), &dst.layout.strides), walk(src.start().cast_mut(), &src.layout.strides)];
+    // SAFETY: the views are of one shape and apart.
+    unsafe { copy_walks(&dst.layout.shape, &mut walks, par) }
 }
 
-fn copy_words<W: Copy>(src: &View, dst: &ViewMut, par: &dyn Parallel) {
-    let from = Shared(src.start().cast::<W>().cast_mut());
-    let to = Shared(dst.start().cast::<W>());
-    let walk = Walk::new(&dst.layout.shape, [&src.layout.strides, &dst.layout.strides]);
-    let (_, [s, d]) = walk.inner();
-    walk.run(par, GRAIN, |[i, j], n| {
-        // SAFETY: offsets come from the views' layouts; chunks write disjoint elements of `dst`.
-        unsafe {
-            let (from, to) = (from.at(i), to.at(j));
-            match (s, d) {
-                (1, 1) => std::ptr::copy_nonoverlapping(from, to, n),
-                (0, 1) => std::slice::from_raw_parts_mut(to, n).fill(*from),
-                _ => {
-                    for k in 0..n as isize {
-                        *to.offset(k * d) = *from.offset(k * s);
-                    }
-                }
+/// Copies what the second walk reads to where the first one goes.
+///
+/// # Safety
+/// Every element is readable and writable there; the two do not overlap.
+pub(crate) unsafe fn copy_walks(shape: &[usize], walks: &mut [space::Walk; 2], par: &dyn Parallel) {
+    if shape.contains(&0) {
+        return;
+    }
+    let mut dims = space::simplify(shape, walks);
+    let size = walks[0].size;
+    space::cut_squares(&mut dims, walks, GRAIN);
+    let [to, from] = &*walks;
+    let past = 2 * size * shape.iter().product::<usize>() >= stream::LARGE;
+    let tiles: usize = dims.iter().map(|d| d.tiles()).product();
+    let each: usize = dims.iter().map(|d| d.block).product();
+    let (starts, dims) = ([Shared(to.start), Shared(from.start)], &dims);
+    let (to, from) = (&to.steps, &from.steps);
+    split(par, tiles, (GRAIN / each).max(1), |range| {
+        let mut tile = space::Tile::at(dims, range.start);
+        for _ in range {
+            let mut axes: SmallVec<[Axis; 6]> = SmallVec::new();
+            let (mut target, mut source) = (0, 0);
+            for d in 0..dims.len() {
+                target += tile.starts[d] as isize * to[d];
+                source += tile.starts[d] as isize * from[d];
+                axes.push(Axis { n: tile.counts[d], src: from[d], dst: to[d] });
             }
+            // SAFETY: the tile's elements are the walks' (the caller's contract); tiles have elements of their own.
+            unsafe { copy_block(size, &mut axes, starts[1].at(source), starts[0].at(target), past) };
+            tile.advance(dims);
+        }
+        if past {
+            stream::fence();
         }
     });
 }

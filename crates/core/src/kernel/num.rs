@@ -1,5 +1,6 @@
 //! What formulas may do with a wide type: the arithmetic that NumPy gives each kind of number.
 
+pub use crate::kernel::float::Float;
 use crate::{Bool, Complex32, Complex64};
 
 /// Arithmetic every dtype has. Integers wrap; bool adds by `or` and multiplies by `and`.
@@ -279,105 +280,6 @@ impl<T: Float> Divide for T {
     fn fmod(self, other: T) -> T {
         self.remainder(other)
     }
-}
-
-/// Real floating point: what the elementary functions are built from.
-pub trait Float: Inexact + Ordered + PartialOrd {
-    const INFINITY: Self;
-    const NAN: Self;
-    /// ln 2 in two parts; the first times any exponent is exact.
-    const LN2_HI: f64;
-    const LN2_LO: f64;
-    /// Beyond these exp is 0 or infinite.
-    const EXP_LOW: f64;
-    const EXP_HIGH: f64;
-    /// Terms of the series that this precision needs.
-    const EXP_TERMS: usize;
-    const LOG_TERMS: usize;
-    const ERF_TERMS: usize;
-    const ERFCX_TERMS: usize;
-    fn of(v: f64) -> Self;
-    fn double(self) -> f64;
-    /// The nearest whole number, for magnitudes below 2^21.
-    fn nearest(self) -> Self;
-    /// Times 2^n for a whole n, through two factors, so that results may be subnormal.
-    fn times_pow2(self, n: Self) -> Self;
-    /// A positive number as m 2^k with m in [sqrt(1/2), sqrt(2)): (m, k).
-    fn split(self) -> (Self, Self);
-    fn with_sign_of(self, other: Self) -> Self;
-    fn is_negative(self) -> bool;
-    fn floor(self) -> Self;
-    fn ceil(self) -> Self;
-    fn trunc(self) -> Self;
-    /// Halves go to the even neighbour.
-    fn rint(self) -> Self;
-    fn sqrt(self) -> Self;
-    /// C's fmod.
-    fn remainder(self, other: Self) -> Self;
-}
-
-macro_rules! floats {
-    ($($t:ty, $u:ty, $i:ty, $mantissa:expr, $bias:expr, $magic:expr, $root_half:expr, $small:expr;
-       $($name:ident: $kind:ty = $value:expr),*;)*) => { $(
-        impl Float for $t {
-            const INFINITY: $t = <$t>::INFINITY;
-            const NAN: $t = <$t>::NAN;
-            $(const $name: $kind = $value;)*
-            #[inline(always)]
-            fn of(v: f64) -> $t { v as $t }
-            #[inline(always)]
-            fn double(self) -> f64 { self as f64 }
-            #[inline(always)]
-            fn nearest(self) -> $t { (self + $magic) - $magic }
-            #[inline(always)]
-            fn times_pow2(self, n: $t) -> $t {
-                // The sum's low bits are the integer n, from 1.5 times a power of two.
-                let whole = ((n + $magic).to_bits() as $i).wrapping_sub(($magic as $t).to_bits() as $i);
-                let first = whole >> 1;
-                let power = |e: $i| <$t>::from_bits((e.wrapping_add($bias) << $mantissa) as $u);
-                self * power(first) * power(whole.wrapping_sub(first))
-            }
-            #[inline(always)]
-            fn split(self) -> ($t, $t) {
-                const LIFT: $t = (1u64 << ($mantissa + 2)) as $t;
-                let subnormal = self < <$t>::MIN_POSITIVE;
-                let x = if subnormal { self * LIFT } else { self };
-                let base = ($root_half as $t).to_bits() as $i;
-                let bits = (x.to_bits() as $i).wrapping_sub(base);
-                let mask = ((1 as $i) << $mantissa) - 1;
-                let m = <$t>::from_bits((bits & mask).wrapping_add(base) as $u);
-                // Whole numbers below 2^22 become floats by an add in the magic number's low bits.
-                let k = <$t>::from_bits(((bits >> $mantissa).wrapping_add(($magic as $t).to_bits() as $i)) as $u);
-                (m, k - $magic - if subnormal { ($mantissa + 2) as $t } else { 0.0 })
-            }
-            #[inline(always)]
-            fn with_sign_of(self, other: $t) -> $t { self.copysign(other) }
-            #[inline(always)]
-            fn is_negative(self) -> bool { self.is_sign_negative() }
-            #[inline(always)]
-            fn floor(self) -> $t { <$t>::floor(self) }
-            #[inline(always)]
-            fn ceil(self) -> $t { <$t>::ceil(self) }
-            #[inline(always)]
-            fn trunc(self) -> $t { <$t>::trunc(self) }
-            #[inline(always)]
-            fn rint(self) -> $t { self.round_ties_even() }
-            #[inline(always)]
-            fn sqrt(self) -> $t { <$t>::sqrt(self) }
-            #[inline(always)]
-            fn remainder(self, other: $t) -> $t { self % other }
-        }
-    )* };
-}
-floats! {
-    f32, u32, i32, 23, 127, 12582912.0, std::f32::consts::FRAC_1_SQRT_2, f32::MIN_POSITIVE;
-        LN2_HI: f64 = 0.693359375, LN2_LO: f64 = -0.00021219444005469057,
-        EXP_LOW: f64 = -104.0, EXP_HIGH: f64 = 89.0,
-        EXP_TERMS: usize = 6, LOG_TERMS: usize = 4, ERF_TERMS: usize = 11, ERFCX_TERMS: usize = 10;
-    f64, u64, i64, 52, 1023, 6755399441055744.0, std::f64::consts::FRAC_1_SQRT_2, f64::MIN_POSITIVE;
-        LN2_HI: f64 = 0.6931471803691238, LN2_LO: f64 = 1.9082149292705877e-10,
-        EXP_LOW: f64 = -746.0, EXP_HIGH: f64 = 710.0,
-        EXP_TERMS: usize = 12, LOG_TERMS: usize = 11, ERF_TERMS: usize = 20, ERFCX_TERMS: usize = 19;
 }
 
 /// Whole numbers seen as bits. Bool has one.

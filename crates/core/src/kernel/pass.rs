@@ -2,12 +2,14 @@
 //! A single elementwise op, a fused chain and a reduction at its end are all a [`Pass`].
 
 use crate::kernel::machine::Machine;
+use crate::kernel::moves;
 pub use crate::kernel::program::Kept;
 use crate::kernel::program::{self, Program};
 use crate::kernel::reduce::Fold;
 use crate::kernel::reduction;
 use crate::kernel::scratch::with_scratch;
 use crate::kernel::space::{Tile, cut, simplify};
+use crate::kernel::step;
 use crate::layout::Layout;
 use crate::op::StepFn;
 use crate::par::Parallel;
@@ -90,6 +92,34 @@ const TILE_BYTES: usize = 4 * 1024;
 /// Elements that are worth a chunk of their own; below it a pass runs on the calling thread.
 const CHUNK: usize = 32 * 1024;
 
+/// Runs a pass that only copies elements by the driver for copies; false, and nothing done, if it is another.
+///
+/// # Safety
+/// As [`run`].
+unsafe fn copied(pass: &Pass, slots: &[Slot], par: &dyn Parallel) -> bool {
+    let Some((load, store)) = plain_copy(pass) else { return false };
+    let mut walks =
+        [program::walk(&slots[store.target], store.dtype), program::walk(&slots[load], store.dtype)];
+    if walks[0].start != walks[1].start || walks[0].steps != walks[1].steps {
+        // SAFETY: the caller's contract; what overlaps would have the same layout.
+        unsafe { moves::copy_walks(&pass.shape, &mut walks, par) };
+    }
+    true
+}
+
+/// The slot that is read and the store of a pass that only copies elements as they are.
+fn plain_copy(pass: &Pass) -> Option<(usize, &Store)> {
+    let ([load], [store]) = (&pass.loads[..], &pass.stores[..]) else { return None };
+    let Source::Array(slot) = load.source else { return None };
+    let dtypes = [load.dtype, store.dtype, pass.regs[load.reg], pass.regs[store.reg]];
+    let same = match &pass.steps[..] {
+        [] => load.reg == store.reg,
+        [step] => step.ins[..] == [load.reg] && step.out == store.reg && step::is_copy(step.f, load.dtype),
+        _ => false,
+    };
+    (same && dtypes.iter().all(|&d| d == load.dtype)).then_some((slot, store))
+}
+
 /// Runs the pass.
 ///
 /// # Safety
@@ -101,6 +131,10 @@ pub unsafe fn run(pass: &Pass, slots: &[Slot], scalars: &[Scalar], par: &dyn Par
         return unsafe { reduction::run(pass, tail, slots, scalars, par) };
     }
     if pass.shape.contains(&0) {
+        return;
+    }
+    // SAFETY: the caller's contract.
+    if unsafe { copied(pass, slots, par) } {
         return;
     }
     // SAFETY: the caller's contract.
@@ -121,6 +155,12 @@ pub unsafe fn run_again(
     if pass.reduce.is_some() || pass.shape.contains(&0) {
         // SAFETY: the caller's contract.
         return unsafe { run(pass, slots, scalars, par) };
+    }
+    // Elements that are worth a copy of their own.
+    const MANY: usize = 4096;
+    // SAFETY: the caller's contract.
+    if pass.shape.iter().product::<usize>() >= MANY && unsafe { copied(pass, slots, par) } {
+        return;
     }
     let bases = || program::walked(pass).map(|slot| slots[slot].base);
     let known = kept.get().and_then(|kept| kept.program(pass, scalars, bases()));

@@ -479,7 +479,7 @@ impl Worker<'_> {
                 from = results.add(plan.accs * 16);
                 step::cast(tail.result, tail.dtype)(n, &[results], from);
             }
-            copy_block(tail.dtype.size(), &mut axes, from, to);
+            copy_block(tail.dtype.size(), &mut axes, from, to, false);
         }
     }
 }

@@ -109,9 +109,25 @@ pub fn cut(dims: &mut [Dim], walks: &[Walk], tile: usize) {
         crosses.then_some((shortest, walk.size))
     });
     let Some((other, size)) = crossing else { return cut_inner_first(dims, tile) };
-    let line = (128 / size).max(8);
+    // Whole squares of cache lines on both sides.
+    let line = (128 / size).clamp(8, 64);
     dims[inner].block = even_block(dims[inner].n, tile / line);
     dims[other].block = even_block(dims[other].n, tile / dims[inner].block);
+}
+
+/// As [`cut`] for a copy of about `tile` elements at once: where the two walks disagree on which axis is the row,
+/// blocks are long along both.
+pub fn cut_squares(dims: &mut [Dim], walks: &[Walk; 2], tile: usize) {
+    let Some(inner) = dims.len().checked_sub(1) else { return };
+    let [to, from] = walks;
+    let row = (0..inner).find(|&d| from.steps[d] == from.size as isize);
+    let (Some(row), true) = (row, to.steps[inner] == to.size as isize) else {
+        return cut_inner_first(dims, tile);
+    };
+    // Powers of two, so that squares of whole cache lines fit; a short axis leaves the other more room.
+    let side = 1 << (tile.ilog2() / 2);
+    dims[row].block = dims[row].n.min(side.max(tile / dims[inner].n.min(side)));
+    dims[inner].block = dims[inner].n.min((tile / dims[row].block).max(1));
 }
 
 /// Whether every tile of a walk is one row of memory.

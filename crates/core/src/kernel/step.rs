@@ -3,7 +3,7 @@
 //! Rationale: results of a block go through a local array, because an output may lie on an input and the
 //! compiler would otherwise guard its vector loop with an overlap check that such calls fail.
 
-use crate::kernel::lane::{CastFrom, Lane};
+use crate::kernel::lane::{Arithmetic, CastFrom, Contracted, Lane, Plain};
 use crate::op::StepFn;
 use crate::{DType, isa_versions, with_type};
 
@@ -53,11 +53,13 @@ pub trait Formula3<C, W> {
 }
 
 /// Runs `$block` with `$at` the addresses of whole blocks and `$results` their results, of `$r`; the last, partial
-/// block is staged in `pads`. A macro, because a long closure may stay a call, which runs as baseline code.
+/// block is staged in `pads`, its results in another. A macro, because a long closure may stay a call, which runs as
+/// baseline code. Results are stored whole, so that they need not be in memory before.
 macro_rules! blocks {
     ($k:literal, $n:ident, $ins:expr, $out:ident: $r:ty, |$at:ident, $results:ident| $block:block) => {{
         let (ins, out): ([(*const u8, usize); $k], _) = ($ins, $out.cast::<$r>());
         let mut pads = [[0u128; BLOCK]; $k];
+        let mut spill = [0u128; BLOCK];
         let mut done = 0;
         while done < $n {
             let take = ($n - done).min(BLOCK);
@@ -75,8 +77,12 @@ macro_rules! blocks {
             }
             let mut $results = [<$r>::default(); BLOCK];
             $block
-            // `take` elements from `done` lie within the `n` that are writable.
-            std::ptr::copy_nonoverlapping($results.as_ptr(), out.add(done), take);
+            // The spill holds a block of the widest element; a whole block lies within the `n` that are writable.
+            let to = if take < BLOCK { spill.as_mut_ptr().cast::<$r>() } else { out.add(done) };
+            to.cast::<[$r; BLOCK]>().write_unaligned($results);
+            if take < BLOCK {
+                std::ptr::copy_nonoverlapping(to, out.add(done), take);
+            }
             done += take;
         }
     }};
@@ -85,27 +91,30 @@ macro_rules! blocks {
 /// # Safety
 /// As [`StepFn`], for one input of `A` and an output of `R`.
 #[inline(always)]
-unsafe fn unary_body<F, A: Lane, R: Lane>(n: usize, ins: &[*const u8], out: *mut u8)
+unsafe fn unary_body<F, A: Lane, R: Lane, M>(n: usize, ins: &[*const u8], out: *mut u8)
 where
-    F: Formula1<A::Wide, O = R::Wide>,
+    M: Arithmetic<A> + Arithmetic<R>,
+    F: Formula1<<M as Arithmetic<A>>::Wide, O = <M as Arithmetic<R>>::Wide>,
 {
+    let widen = <M as Arithmetic<A>>::widen;
+    let narrow = <M as Arithmetic<R>>::narrow;
     let size = size_of::<A>();
     // SAFETY: the caller's contract; a block is readable where `blocks` points.
     unsafe {
         blocks!(1, n, [(ins[0], size)], out: R, |at, results| {
             let a = at[0].cast::<A>();
             for k in 0..BLOCK {
-                results[k] = R::narrow(F::f((*a.add(k)).widen()));
+                results[k] = narrow(F::f(widen(*a.add(k))));
             }
             if F::HAS_RARE {
                 let mut any = false;
                 for k in 0..BLOCK {
-                    any |= F::is_rare((*a.add(k)).widen());
+                    any |= F::is_rare(widen(*a.add(k)));
                 }
                 for k in (0..BLOCK).filter(|_| any) {
-                    let a = (*a.add(k)).widen();
+                    let a = widen(*a.add(k));
                     if F::is_rare(a) {
-                        results[k] = R::narrow(F::rare(a));
+                        results[k] = narrow(F::rare(a));
                     }
                 }
             }
@@ -116,27 +125,30 @@ where
 /// # Safety
 /// As [`StepFn`], for two inputs of `A` and an output of `R`.
 #[inline(always)]
-unsafe fn binary_body<F, A: Lane, R: Lane>(n: usize, ins: &[*const u8], out: *mut u8)
+unsafe fn binary_body<F, A: Lane, R: Lane, M>(n: usize, ins: &[*const u8], out: *mut u8)
 where
-    F: Formula2<A::Wide, O = R::Wide>,
+    M: Arithmetic<A> + Arithmetic<R>,
+    F: Formula2<<M as Arithmetic<A>>::Wide, O = <M as Arithmetic<R>>::Wide>,
 {
+    let widen = <M as Arithmetic<A>>::widen;
+    let narrow = <M as Arithmetic<R>>::narrow;
     let size = size_of::<A>();
     // SAFETY: the caller's contract; a block is readable where `blocks` points.
     unsafe {
         blocks!(2, n, [(ins[0], size), (ins[1], size)], out: R, |at, results| {
             let (a, b) = (at[0].cast::<A>(), at[1].cast::<A>());
             for k in 0..BLOCK {
-                results[k] = R::narrow(F::f((*a.add(k)).widen(), (*b.add(k)).widen()));
+                results[k] = narrow(F::f(widen(*a.add(k)), widen(*b.add(k))));
             }
             if F::HAS_RARE {
                 let mut any = false;
                 for k in 0..BLOCK {
-                    any |= F::is_rare((*a.add(k)).widen(), (*b.add(k)).widen());
+                    any |= F::is_rare(widen(*a.add(k)), widen(*b.add(k)));
                 }
                 for k in (0..BLOCK).filter(|_| any) {
-                    let (a, b) = ((*a.add(k)).widen(), (*b.add(k)).widen());
+                    let (a, b) = (widen(*a.add(k)), widen(*b.add(k)));
                     if F::is_rare(a, b) {
-                        results[k] = R::narrow(F::rare(a, b));
+                        results[k] = narrow(F::rare(a, b));
                     }
                 }
             }
@@ -202,14 +214,31 @@ unsafe fn cast_body<A: Lane, R: Lane + CastFrom<A::Wide>>(n: usize, ins: &[*cons
 isa_versions! {
     /// The step of a formula of one operand.
     pub fn unary -> StepFn = unary_body;
-    generics [F: Formula1<A::Wide, O = R::Wide>, A: Lane, R: Lane] names [F, A, R]
+    generics [F: Formula1<A::Wide, O = R::Wide> + Formula1<A::Fused, O = R::Fused>, A: Lane, R: Lane]
+    names [F, A, R] modes [Plain, Contracted]
     fast A::FAST && R::FAST; args (n: usize, ins: &[*const u8], out: *mut u8)
+}
+
+/// The step of a formula of one operand whose result is of another kind, compiled for the baseline only.
+pub fn unary_to<F: Formula1<A::Wide, O = R::Wide>, A: Lane, R: Lane>() -> StepFn {
+    /// # Safety
+    /// As [`StepFn`], for an input of `A` and an output of `R`.
+    unsafe fn run<F: Formula1<A::Wide, O = R::Wide>, A: Lane, R: Lane>(
+        n: usize,
+        ins: &[*const u8],
+        out: *mut u8,
+    ) {
+        // SAFETY: the caller's contract is the body's.
+        unsafe { unary_body::<F, A, R, Plain>(n, ins, out) }
+    }
+    run::<F, A, R>
 }
 
 isa_versions! {
     /// The step of a formula of two operands.
     pub fn binary -> StepFn = binary_body;
-    generics [F: Formula2<A::Wide, O = R::Wide>, A: Lane, R: Lane] names [F, A, R]
+    generics [F: Formula2<A::Wide, O = R::Wide> + Formula2<A::Fused, O = R::Fused>, A: Lane, R: Lane]
+    names [F, A, R] modes [Plain, Contracted]
     fast A::FAST && R::FAST; args (n: usize, ins: &[*const u8], out: *mut u8)
 }
 
@@ -246,6 +275,11 @@ pub fn cast(from: DType, to: DType) -> StepFn {
         };
     }
     with_type!(all from, A => with_type!(all to, B => cast_of::<A, B>()))
+}
+
+/// Whether `f` only copies elements of `dtype`; false if in doubt.
+pub fn is_copy(f: StepFn, dtype: DType) -> bool {
+    std::ptr::fn_addr_eq(f, cast(dtype, dtype))
 }
 
 /// # Safety

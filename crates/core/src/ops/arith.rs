@@ -1,5 +1,6 @@
 //! Arithmetic: add, divide, remainders, powers, extremes, where.
 
+use crate::kernel::float::Fused;
 use crate::kernel::num::{Divide as Division, Float, Inexact, Num, Ordered};
 use crate::kernel::step::{self, Formula3};
 use crate::op::{Grad, InferArgs, Inferred, Meta, Op, Run, Saves};
@@ -144,8 +145,8 @@ pub static ABSOLUTE: Op = Op {
         1,
         infer_absolute,
         Run::Elementwise(|ins, _| match ins[0] {
-            DType::C64 => Some(step::unary::<Modulus, Complex32, f32>()),
-            DType::C128 => Some(step::unary::<Modulus, Complex64, f64>()),
+            DType::C64 => Some(step::unary_to::<Modulus, Complex32, f32>()),
+            DType::C128 => Some(step::unary_to::<Modulus, Complex64, f64>()),
             other => crate::with_type!(ordered other, T => Some(step::unary::<Absolute, T, T>()), else None),
         }),
     )
@@ -212,6 +213,8 @@ macro_rules! reciprocal {
 reciprocal! {
     f32: |x| 1.0 / x;
     f64: |x| 1.0 / x;
+    Fused<f32>: |x| Fused(1.0 / x.0);
+    Fused<f64>: |x| Fused(1.0 / x.0);
     Complex32: |z| Complex32::ONE.div(z);
     Complex64: |z| Complex64::ONE.div(z);
     i8: |x| if x == 0 { 0 } else { 1 / x };

@@ -1,7 +1,7 @@
 //! Exponentials, logarithms and roots.
 
+use crate::kernel::float::Float;
 use crate::kernel::math;
-use crate::kernel::num::Float;
 use crate::op::{Grad, Op, Saves};
 use crate::ops::arith::select;
 use crate::ops::{compare, nn_act};
@@ -13,22 +13,12 @@ formula!(Expm1: Float, |a| math::expm1(a));
 formula!(Exp2: Float, |a| math::exp2(a));
 formula!(Log: Float, |a| math::log(a));
 formula!(Log2: Float, |a| math::log2(a));
-formula!(Log10: Float, |a| W::of(a.double().log10()));
+formula!(Log10: Float, |a| math::log10(a));
 formula!(Log1p: Float, |a| math::log1p(a));
 formula!(Sqrt: Float, |a| a.sqrt());
-formula!(Cbrt: Float, |a| W::of(a.double().cbrt()));
+formula!(Cbrt: Float, |a| math::cbrt(a));
 formula!(Rsqrt: Float, |a| W::ONE.div(a.sqrt()));
-formula!(LogAddExp: Float, |a, b| log_add_exp(a, b));
-
-/// ln(e^a + e^b), whose greater operand is taken out so that nothing overflows.
-#[inline(always)]
-fn log_add_exp<W: Float>(a: W, b: W) -> W {
-    let top = a.maximum(b);
-    let apart = a.sub(b).absolute().neg();
-    // Equal infinities have no difference.
-    let apart = if a == b { W::ZERO } else { apart };
-    top.add(math::log1p(math::exp(apart)))
-}
+formula!(LogAddExp: Float, |a, b| math::logaddexp(a, b));
 
 complex_formulas! {
     ComplexExp exp;

@@ -1,6 +1,6 @@
 //! Rounding to whole numbers. Integers are returned as they are, but by rint, whose result is floating.
 
-use crate::kernel::num::Float;
+use crate::kernel::float::Float;
 use crate::kernel::step;
 use crate::op::{Grad, Op, Run};
 use crate::{complex_formulas, formula, infer, real_or_complex, with_type};

@@ -1,7 +1,7 @@
 //! Special functions: the error function and its inverse.
 
+use crate::kernel::float::Float;
 use crate::kernel::math;
-use crate::kernel::num::Float;
 use crate::op::{Grad, Op, Saves};
 use crate::ops::arith::SQUARE;
 use crate::ops::exp_log;
@@ -9,7 +9,7 @@ use crate::{elementwise, formula, grads, infer};
 use std::f64::consts::FRAC_2_SQRT_PI;
 
 formula!(Erf: Float, |a| math::erf(a));
-formula!(Erfinv: Float, |a| W::of(math::erfinv(a.double())));
+formula!(Erfinv: Float, |a| math::erfinv(a));
 
 const X: Saves = Saves { inputs: 0b1, outputs: 0 };
 const Y: Saves = Saves { inputs: 0, outputs: 0b1 };

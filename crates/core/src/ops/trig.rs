@@ -1,8 +1,8 @@
 //! Circular and hyperbolic functions, their inverses, degrees and radians.
 
+use crate::kernel::float::Float;
 use crate::kernel::math::{self, TRIG_LIMIT};
-use crate::kernel::num::Float;
-use crate::kernel::step::Formula1;
+use crate::kernel::step::{Formula1, Formula2};
 use crate::op::{Grad, Op, Saves};
 use crate::ops::arith::{self, select};
 use crate::ops::compare;
@@ -11,13 +11,13 @@ use crate::{complex_formulas, elementwise, formula, grads, infer, real_or_comple
 
 /// A function of `math`, with the library's own far out.
 macro_rules! circular {
-    ($name:ident, $quarter:literal, $library:ident) => {
+    ($name:ident, $function:ident) => {
         struct $name;
         impl<W: Float> Formula1<W> for $name {
             type O = W;
             #[inline(always)]
             fn f(a: W) -> W {
-                W::of(math::sin_shifted(a.double(), $quarter))
+                math::$function(a)
             }
             const HAS_RARE: bool = true;
             #[inline(always)]
@@ -25,24 +25,41 @@ macro_rules! circular {
                 !(a.absolute() < W::of(TRIG_LIMIT))
             }
             fn rare(a: W) -> W {
-                W::of(a.double().$library())
+                W::of(a.double().$function())
             }
         }
     };
 }
-circular!(Sin, 0, sin);
-circular!(Cos, 1, cos);
-formula!(Tan: Float, |a| W::of(a.double().tan()));
-formula!(Arcsin: Float, |a| W::of(a.double().asin()));
-formula!(Arccos: Float, |a| W::of(a.double().acos()));
-formula!(Arctan: Float, |a| W::of(a.double().atan()));
-formula!(Arctan2: Float, |a, b| W::of(a.double().atan2(b.double())));
-formula!(Sinh: Float, |a| W::of(a.double().sinh()));
-formula!(Cosh: Float, |a| W::of(a.double().cosh()));
+circular!(Sin, sin);
+circular!(Cos, cos);
+circular!(Tan, tan);
+
+struct Arctan2;
+impl<W: Float> Formula2<W> for Arctan2 {
+    type O = W;
+    #[inline(always)]
+    fn f(y: W, x: W) -> W {
+        math::arctan2(y, x)
+    }
+    const HAS_RARE: bool = true;
+    #[inline(always)]
+    fn is_rare(y: W, x: W) -> bool {
+        math::arctan2_is_rare(y, x)
+    }
+    fn rare(y: W, x: W) -> W {
+        W::of(y.double().atan2(x.double()))
+    }
+}
+
+formula!(Arcsin: Float, |a| math::arcsin(a));
+formula!(Arccos: Float, |a| math::arccos(a));
+formula!(Arctan: Float, |a| math::arctan(a));
+formula!(Sinh: Float, |a| math::sinh(a));
+formula!(Cosh: Float, |a| math::cosh(a));
 formula!(Tanh: Float, |a| math::tanh(a));
-formula!(Arcsinh: Float, |a| arcsinh(a));
-formula!(Arccosh: Float, |a| arccosh(a));
-formula!(Arctanh: Float, |a| arctanh(a));
+formula!(Arcsinh: Float, |a| math::arcsinh(a));
+formula!(Arccosh: Float, |a| math::arccosh(a));
+formula!(Arctanh: Float, |a| math::arctanh(a));
 formula!(Degrees: Float, |a| a.mul(W::of(180.0 / std::f64::consts::PI)));
 formula!(Radians: Float, |a| a.mul(W::of(std::f64::consts::PI / 180.0)));
 
@@ -59,33 +76,6 @@ complex_formulas! {
     ComplexArcsinh arcsinh;
     ComplexArccosh arccosh;
     ComplexArctanh arctanh;
-}
-
-/// ln(|a| + sqrt(a^2 + 1)), written with log1p near 0 and without overflow far out.
-#[inline(always)]
-fn arcsinh<W: Float>(a: W) -> W {
-    let x = a.absolute();
-    let square = x.mul(x);
-    let near = math::log1p(x.add(square.div(square.add(W::ONE).sqrt().add(W::ONE))));
-    let far = math::log(x).add(W::of(std::f64::consts::LN_2));
-    let y = if x < W::of(1e9) { near } else { far };
-    y.with_sign_of(a)
-}
-
-#[inline(always)]
-fn arccosh<W: Float>(a: W) -> W {
-    let t = a.sub(W::ONE);
-    // Two roots, not the root of the product: that is a number again far below 1, where there is no result.
-    let near = math::log1p(t.add(t.sqrt().mul(a.add(W::ONE).sqrt())));
-    let far = math::log(a).add(W::of(std::f64::consts::LN_2));
-    if a < W::of(1e9) { near } else { far }
-}
-
-#[inline(always)]
-fn arctanh<W: Float>(a: W) -> W {
-    let x = a.absolute();
-    let twice = x.add(x);
-    math::log1p(twice.div(W::ONE.sub(x))).mul(W::of(0.5)).with_sign_of(a)
 }
 
 const X: Saves = Saves { inputs: 0b1, outputs: 0 };

@@ -1,6 +1,8 @@
 //! Which instruction set this process uses, and how one generic source is compiled for each. Knows no formula.
 
 mod isa;
+pub mod stream;
+pub mod transpose;
 #[cfg(target_arch = "x86_64")]
 mod turn;
 pub mod vector;
@@ -10,18 +12,20 @@ pub use isa::{Isa, isa, select};
 /// Compiles one `#[inline(always)]` generic body for each instruction set, and defines the function that
 /// picks the version for the current one. Where `fast` is false only the baseline is compiled.
 ///
-/// The body, and all it calls, must be `#[inline(always)]`: code that stays a call runs as baseline.
+/// The body, and all it calls, must be `#[inline(always)]`: code that stays a call runs as baseline. `modes [P, C]`
+/// gives it one more type: P in the baseline, C where products and sums are one instruction.
 #[macro_export]
 macro_rules! isa_versions {
     ($(#[$meta:meta])* $vis:vis fn $pick:ident -> $ty:ty = $body:ident;
-     generics [$($generics:tt)*] names [$($name:ident),*] fast $fast:expr; args ($($arg:ident : $argty:ty),*)) => {
+     generics [$($generics:tt)*] names [$($name:ident),*] $(modes [$plain:ty, $contracted:ty])?
+     fast $fast:expr; args ($($arg:ident : $argty:ty),*)) => {
         $(#[$meta])*
         $vis fn $pick<$($generics)*>() -> $ty {
             /// # Safety
             /// As the body's.
             unsafe fn baseline<$($generics)*>($($arg: $argty),*) {
                 // SAFETY: the caller's contract is the body's.
-                unsafe { $body::<$($name),*>($($arg),*) }
+                unsafe { $body::<$($name),* $(, $plain)?>($($arg),*) }
             }
             #[cfg(target_arch = "x86_64")]
             {
@@ -30,14 +34,14 @@ macro_rules! isa_versions {
                 #[target_feature(enable = "avx2,fma")]
                 unsafe fn avx2<$($generics)*>($($arg: $argty),*) {
                     // SAFETY: the caller's contract is the body's.
-                    unsafe { $body::<$($name),*>($($arg),*) }
+                    unsafe { $body::<$($name),* $(, $contracted)?>($($arg),*) }
                 }
                 /// # Safety
                 /// As the body's, on a machine with these features.
                 #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
                 unsafe fn avx512<$($generics)*>($($arg: $argty),*) {
                     // SAFETY: the caller's contract is the body's.
-                    unsafe { $body::<$($name),*>($($arg),*) }
+                    unsafe { $body::<$($name),* $(, $contracted)?>($($arg),*) }
                 }
                 if $fast {
                     match $crate::simd::isa() {

@@ -1,6 +1,7 @@
 //! Powers. Integers are multiplied by squaring; a negative exponent of an integer is refused.
 
 use super::select;
+use crate::kernel::float::Fused;
 use crate::kernel::math;
 use crate::kernel::moves::dense;
 use crate::kernel::num::Num;
@@ -63,28 +64,24 @@ fn power_int<T: Num>(
     result
 }
 
-impl Formula2<f32> for Power {
-    type O = f32;
-    /// In double precision, where e^(b ln a) keeps all digits of a float32.
-    #[inline(always)]
-    fn f(a: f32, b: f32) -> f32 {
-        math::exp(b as f64 * math::log(a as f64)) as f32
-    }
-    const HAS_RARE: bool = true;
-    #[inline(always)]
-    fn is_rare(a: f32, b: f32) -> bool {
-        !(a > 0.0 && a < f32::INFINITY && b.abs() < f32::INFINITY)
-    }
-    fn rare(a: f32, b: f32) -> f32 {
-        a.powf(b)
-    }
+macro_rules! power_floats {
+    ($($t:ty: |$a:ident, $b:ident| $rare:expr;)*) => { $(
+        impl Formula2<$t> for Power {
+            type O = $t;
+            #[inline(always)]
+            fn f(a: $t, b: $t) -> $t { math::power(a, b) }
+            const HAS_RARE: bool = true;
+            #[inline(always)]
+            fn is_rare(a: $t, b: $t) -> bool { math::power_is_rare(a, b) }
+            fn rare($a: $t, $b: $t) -> $t { $rare }
+        }
+    )* };
 }
-impl Formula2<f64> for Power {
-    type O = f64;
-    #[inline(always)]
-    fn f(a: f64, b: f64) -> f64 {
-        a.powf(b)
-    }
+power_floats! {
+    f32: |a, b| a.powf(b);
+    f64: |a, b| a.powf(b);
+    Fused<f32>: |a, b| Fused(a.0.powf(b.0));
+    Fused<f64>: |a, b| Fused(a.0.powf(b.0));
 }
 impl Formula2<Complex32> for Power {
     type O = Complex32;

@@ -1,8 +1,9 @@
 //! Activations of one element: sigmoid, relu, softplus, gelu, silu and mish.
 
 use crate::attrs::Attrs;
+use crate::kernel::float::Float;
 use crate::kernel::math;
-use crate::kernel::num::{Float, Ordered};
+use crate::kernel::num::Ordered;
 use crate::op::{Grad, Op, Saves};
 use crate::ops::arith::{CLIP, select};
 use crate::ops::special::ERF;
@@ -15,10 +16,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 formula!(Sigmoid: Float, |a| math::sigmoid(a));
 formula!(Relu: Ordered, |a| a.maximum(W::ZERO));
 formula!(Softplus: Float, |a| math::softplus(a));
-formula!(Gelu: Float, |a| {
-    let half = W::of(0.5);
-    share(a, half.add(half.mul(math::erf(a.mul(W::of(FRAC_1_SQRT_2))))))
-});
+formula!(Gelu: Float, |a| math::gelu(a));
 formula!(Silu: Float, |a| share(a, math::sigmoid(a)));
 formula!(Mish: Float, |a| share(a, math::tanh(math::softplus(a))));
 

@@ -2,8 +2,9 @@
 //! into a row, and one loop takes it into the maxima or sums. Places are visited in the order of the window.
 
 use crate::isa_versions;
+use crate::kernel::float::Float;
 use crate::kernel::lane::Lane;
-use crate::kernel::num::{Float, Num};
+use crate::kernel::num::Num;
 use crate::kernel::real::Real;
 use std::ops::Range;
 
