@@ -59,6 +59,8 @@ ROWS = (
                 },
             ),
             Case(((2, 3, 5, 5),), {"global_pool": True, "pool_type": "avg", "kernel": (1, 1)}),
+            Case(((2, 3, 9, 7),), {"global_pool": True, "pool_type": "avg", "kernel": (1, 1)}),
+            Case(((2, 3, 5, 5),), {"global_pool": True, "pool_type": "sum", "kernel": (1, 1)}),
             Case(((2, 3, 5, 5),), {"global_pool": True, "pool_type": "max", "kernel": (1, 1)}),
             Case(((2, 3, 9),), {"kernel": (3,), "stride": (2,)}),
         ),

@@ -319,7 +319,7 @@ pub fn weight_gradient<T: Real>(g: &Geometry, x: &[T], gy: &[T], gw: &mut [T], o
                 // SAFETY: the window of this unit's own sum and channel, zeros before.
                 let out = unsafe { std::slice::from_raw_parts_mut(target.at(place), g.window()) };
                 let samples = sum * together..g.samples.min((sum + 1) * together);
-                depthwise::weight_gradient(g, x, gy, channel, samples, out, one);
+                depthwise::weight_gradient(g, x, gy, channel, samples, out);
             }
         });
     } else if !gw.is_empty() && !g.is_pointwise() && direct::weight_fits::<T>(g) {

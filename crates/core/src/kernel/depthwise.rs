@@ -1,5 +1,6 @@
-//! Convolution of each channel with filters of its own, and its adjoints: a plane is copied once with its padding, and
-//! the sums of whole rows (or of all rows, whose ends then count for nothing) run over it in vectors.
+//! Convolution of each channel with filters of its own, and its adjoints: a plane is copied once with its padding, in
+//! parts by the remainders of row and column by the strides, so that neighbouring windows have neighbouring elements
+//! everywhere; the sums then run over all rows as one, and those at the rows' ends are dropped.
 //!
 //! Every result is one sum in a fixed order (place in the window; for weights, rows and samples).
 
@@ -40,15 +41,98 @@ struct Grid {
     column: usize,
 }
 
-/// Rows of a plane to add up: `count` of them, `len` sums each, `step` apart in the plane and in the sums.
+/// A plane with its padding, in `stride` times `stride` parts of `rows` times `row` elements.
+#[derive(Clone, Copy)]
+struct Split {
+    rows: usize,
+    row: usize,
+    stride: [usize; 2],
+    pad: [usize; 2],
+    input: [usize; 2],
+}
+
+impl Split {
+    fn new(g: &Geometry) -> Split {
+        let [rh, rw] = reach(g);
+        Split {
+            rows: g.output[1] + rh / g.stride[1],
+            row: g.output[2] + rw / g.stride[2],
+            stride: [g.stride[1], g.stride[2]],
+            pad: [g.pad[1], g.pad[2]],
+            input: [g.input[1], g.input[2]],
+        }
+    }
+
+    fn size(&self) -> usize {
+        self.stride[0] * self.stride[1] * self.rows * self.row
+    }
+
+    /// Where element (h, w) of the padded plane is.
+    fn at(&self, h: usize, w: usize) -> usize {
+        let [sh, sw] = self.stride;
+        ((h % sh * sw + w % sw) * self.rows + h / sh) * self.row + w / sw
+    }
+
+    /// What each place in the window adds to its start.
+    fn offsets(&self, g: &Geometry) -> Vec<usize> {
+        let [_, kh, kw] = g.kernel;
+        (0..kh * kw).map(|k| self.at(k / kw * g.dilate[1], k % kw * g.dilate[2])).collect()
+    }
+}
+
+/// An image to copy into a plane, whose padding is there already.
+struct Fill<T> {
+    split: Split,
+    image: *const T,
+    plane: *mut T,
+}
+
+/// # Safety
+/// The image and the plane have the sizes of the split.
+#[inline(always)]
+unsafe fn fill_body<V: Vector>(f: &Fill<V::Item>) {
+    let s = &f.split;
+    let ([ih, iw], [sh, sw], [ph, pw]) = (s.input, s.stride, s.pad);
+    for part in 0..sw {
+        // Columns first..end of a part's rows are columns of the image.
+        let first = pw.saturating_sub(part).div_ceil(sw);
+        let end = (iw + pw).saturating_sub(part).div_ceil(sw).min(s.row);
+        if first >= end {
+            continue;
+        }
+        let column = first * sw + part - pw;
+        for i in 0..ih {
+            let h = i + ph;
+            if h / sh >= s.rows {
+                continue;
+            }
+            // SAFETY: the row's elements in the image, and their places in the plane.
+            unsafe {
+                let to = f.plane.add(((h % sh * sw + part) * s.rows + h / sh) * s.row);
+                let from = f.image.add(i * iw + column);
+                for x in (first..end).step_by(V::LANES) {
+                    let (n, from) = (V::LANES.min(end - x), from.add((x - first) * sw));
+                    let values = if sw == 1 { V::first(from, n) } else { spaced::<V>(from, sw, n) };
+                    values.store_first(to.add(x), n);
+                }
+            }
+        }
+    }
+}
+
+with_vectors! {
+    /// # Safety
+    /// As [`fill_body`].
+    unsafe fn fill_split<T>(f: &Fill<T>) = fill_body
+}
+
+/// Sums over a plane: `len` of them.
 struct Sums<'a, T> {
     plane: *const T,
     /// What each place in the window adds to a sum's start, and its weight.
     offsets: &'a [usize],
     weight: *const T,
-    count: usize,
     len: usize,
-    step: usize,
     out: *mut T,
 }
 
@@ -56,26 +140,40 @@ struct Sums<'a, T> {
 /// The plane has every window of the sums and [`SLACK`] more elements, and so has `out` for the sums.
 #[inline(always)]
 unsafe fn sums_body<V: Vector>(s: &Sums<V::Item>) {
+    let mut x = 0;
+    while x < s.len {
+        // SAFETY: the caller's.
+        x += unsafe {
+            match (s.len - x).div_ceil(V::LANES) {
+                1 => sums_at::<V, 1>(s, x),
+                2 => sums_at::<V, 2>(s, x),
+                3 => sums_at::<V, 3>(s, x),
+                _ => sums_at::<V, ACROSS>(s, x),
+            }
+        };
+    }
+}
+
+/// The sums of N vectors from x on; how many they are.
+///
+/// # Safety
+/// As [`sums_body`].
+#[inline(always)]
+unsafe fn sums_at<V: Vector, const N: usize>(s: &Sums<V::Item>, x: usize) -> usize {
     // SAFETY: the caller's.
     unsafe {
-        for line in 0..s.count {
-            let (plane, out) = (s.plane.add(line * s.step), s.out.add(line * s.step));
-            let mut x = 0;
-            while x < s.len {
-                let mut sums = [V::zero(); ACROSS];
-                for (k, &offset) in s.offsets.iter().enumerate() {
-                    let (w, from) = (V::splat(*s.weight.add(k)), plane.add(x + offset));
-                    for j in 0..ACROSS {
-                        sums[j] = w.multiply_add(V::load(from.add(j * V::LANES)), sums[j]);
-                    }
-                }
-                for j in 0..ACROSS {
-                    sums[j].store_first(out.add(x + j * V::LANES), V::LANES);
-                }
-                x += ACROSS * V::LANES;
+        let mut sums = [V::zero(); N];
+        for (k, &offset) in s.offsets.iter().enumerate() {
+            let (w, from) = (V::splat(*s.weight.add(k)), s.plane.add(x + offset));
+            for j in 0..N {
+                sums[j] = w.multiply_add(V::load(from.add(j * V::LANES)), sums[j]);
             }
         }
+        for j in 0..N {
+            sums[j].store_first(s.out.add(x + j * V::LANES), V::LANES);
+        }
     }
+    N * V::LANES
 }
 
 with_vectors! {
@@ -137,9 +235,8 @@ unsafe fn take_body<V: Vector>(c: &Copy<V::Item>) {
             let (from, to) = (c.plane.add(g.first + i * g.row), c.rows.add(i * g.columns));
             for x in (0..g.columns).step_by(V::LANES) {
                 let n = V::LANES.min(g.columns - x);
-                let from = from.add(x * g.column);
-                let values = if g.column == 1 { V::load(from) } else { spaced::<V>(from, g.column, n) };
-                bias.multiply_add(one, values).store_first(to.add(x), n);
+                let from = from.add(x);
+                bias.multiply_add(one, V::load(from)).store_first(to.add(x), n);
             }
         }
     }
@@ -181,11 +278,6 @@ fn offsets(g: &Geometry, row: usize) -> Vec<usize> {
     (0..kh * kw).map(|k| k / kw * g.dilate[1] * row + k % kw * g.dilate[2]).collect()
 }
 
-/// The part of `size` elements, moved by `pad`, that lies in a plane of `room`: how many to skip, and where it is.
-fn part(size: usize, pad: usize, room: usize) -> Range<usize> {
-    0..size.min(room.saturating_sub(pad))
-}
-
 /// Sets the output to the convolution of `x` with `w`, plus `bias` for each filter.
 pub fn forward<T: Real>(
     g: &Geometry,
@@ -196,46 +288,32 @@ pub fn forward<T: Real>(
     one: T,
     par: &dyn Parallel,
 ) {
-    let ([_, ih, iw], [_, oh, ow], [_, sh, sw]) = (g.input, g.output, g.stride);
-    let [rh, rw] = reach(g);
-    let (rows, row) = ((oh - 1) * sh + rh + 1, (ow - 1) * sw + rw + 1);
-    let (offsets, window, positions) = (offsets(g, row), g.window(), g.positions());
-    let (tall, wide) = (part(ih, g.pad[1], rows), part(iw, g.pad[2], row));
-    // Of unit steps down, all rows are one: sums at their ends are dropped.
-    let (count, len) = if sh == 1 { (1, (oh - 1) * row + row - rw) } else { (oh, row - rw) };
+    let (s, [_, oh, ow]) = (Split::new(g), g.output);
+    let (offsets, window, positions) = (s.offsets(g), g.window(), g.positions());
     let grain = (WORK / (g.width() * window * positions).max(1)).max(1);
     split(par, g.samples * g.groups, grain, |range| {
-        let mut plane = vec![T::default(); rows * row + SLACK];
-        let mut found = vec![T::default(); rows * row + SLACK];
+        let mut plane = vec![T::default(); s.size() + SLACK];
+        let mut found = vec![T::default(); s.rows * s.row + SLACK];
         for unit in range {
             let group = unit % g.groups;
-            // SAFETY: the part of the image that lies in the plane; rows of the image are `iw` apart, of which
-            // `wide` are copied one row at a time; every window lies in the plane; outputs are this unit's own.
+            // SAFETY: an image and a plane of the split's sizes, in which every window lies; outputs are this
+            // unit's own.
             unsafe {
-                let image = x[unit * ih * iw..].as_ptr().cast_mut();
-                let first = g.pad[1] * row + g.pad[2];
-                fill(
-                    &mut plane,
-                    image,
-                    iw,
-                    Grid { rows: tall.end, columns: wide.end, first, row, column: 1 },
-                    one,
-                );
+                let image = x[unit * g.pixels()..].as_ptr();
+                fill_split(&Fill { split: s, image, plane: plane.as_mut_ptr() });
                 for f in 0..g.width() {
                     let filter = group * g.width() + f;
                     sums(&Sums {
                         plane: plane.as_ptr(),
                         offsets: &offsets,
                         weight: w[filter * window..].as_ptr(),
-                        count,
-                        len,
-                        step: sh * row,
+                        len: (oh - 1) * s.row + ow,
                         out: found.as_mut_ptr(),
                     });
                     take(&Copy {
                         plane: found.as_mut_ptr(),
                         rows: y.at(((unit * g.width() + f) * positions) as isize),
-                        grid: Grid { rows: oh, columns: ow, first: 0, row: sh * row, column: sw },
+                        grid: Grid { rows: oh, columns: ow, first: 0, row: s.row, column: 1 },
                         bias: bias.map_or(T::default(), |bias| bias[filter]),
                         one,
                     });
@@ -243,24 +321,6 @@ pub fn forward<T: Real>(
             }
         }
     });
-}
-
-/// Copies the first `grid.columns` elements of rows that are `stride` apart into a plane.
-///
-/// # Safety
-/// As [`put_body`].
-unsafe fn fill<T: Real>(plane: &mut [T], from: *mut T, stride: usize, grid: Grid, one: T) {
-    let copy = |rows, grid| Copy { plane: plane.as_ptr().cast_mut(), rows, grid, bias: T::default(), one };
-    // SAFETY: the caller's.
-    unsafe {
-        if stride == grid.columns {
-            return put(&copy(from, grid));
-        }
-        for i in 0..grid.rows {
-            let first = grid.first + i * grid.row;
-            put(&copy(from.add(i * stride), Grid { rows: 1, first, ..grid }));
-        }
-    }
 }
 
 /// Whether [`data_gradient`] can be used: one filter for each channel, no more padding than the window reaches.
@@ -287,20 +347,18 @@ pub fn data_gradient<T: Real>(g: &Geometry, gy: &[T], w: &[T], x: Shared<T>, one
             // the plane; the image is this unit's own.
             unsafe {
                 let from = gy[unit * positions..].as_ptr().cast_mut();
-                fill(
-                    &mut plane,
-                    from,
-                    ow,
-                    Grid { rows: oh, columns: ow, first, row: sh * row, column: sw },
+                put(&Copy {
+                    plane: plane.as_mut_ptr(),
+                    rows: from,
+                    grid: Grid { rows: oh, columns: ow, first, row: sh * row, column: sw },
+                    bias: T::default(),
                     one,
-                );
+                });
                 sums(&Sums {
                     plane: plane.as_ptr(),
                     offsets: &offsets,
                     weight: turned.as_ptr(),
-                    count: 1,
                     len: (ih - 1) * row + iw,
-                    step: row,
                     out: found.as_mut_ptr(),
                 });
                 take(&Copy {
@@ -371,9 +429,6 @@ with_vectors! {
 }
 
 /// Adds to `out`, one element for each place in the window, the gradient of a channel's weight over some samples.
-///
-/// Columns of the padded plane are ordered by their remainder by the stride, so that neighbouring windows have
-/// neighbouring elements.
 pub fn weight_gradient<T: Real>(
     g: &Geometry,
     x: &[T],
@@ -381,50 +436,24 @@ pub fn weight_gradient<T: Real>(
     channel: usize,
     samples: Range<usize>,
     out: &mut [T],
-    one: T,
 ) {
-    let ([_, ih, iw], [_, oh, ow], [_, sh, sw]) = (g.input, g.output, g.stride);
-    let [rh, rw] = reach(g);
-    let phase = ow + rw / sw;
-    let (rows, row) = ((oh - 1) * sh + rh + 1, phase * sw);
-    let [_, kh, kw] = g.kernel;
-    let offsets: Vec<usize> = (0..kh * kw)
-        .map(|k| (k / kw * g.dilate[1], k % kw * g.dilate[2]))
-        .map(|(h, w)| h * row + w % sw * phase + w / sw)
-        .collect();
-    let tall = part(ih, g.pad[1], rows);
-    let mut plane = vec![T::default(); rows * row + SLACK];
+    let (s, [_, oh, ow]) = (Split::new(g), g.output);
+    let offsets = s.offsets(g);
+    let mut plane = vec![T::default(); s.size() + SLACK];
     for n in samples {
-        let image = &x[(n * g.channels + channel) * ih * iw..][..ih * iw];
-        if sw == 1 {
-            let first = g.pad[1] * row + g.pad[2];
-            let wide = part(iw, g.pad[2], row);
-            let grid = Grid { rows: tall.end, columns: wide.end, first, row, column: 1 };
-            // SAFETY: the part of the image that lies in the plane.
-            unsafe { fill(&mut plane, image.as_ptr().cast_mut(), iw, grid, one) };
-        } else {
-            for i in tall.clone() {
-                let to = &mut plane[(g.pad[1] + i) * row..][..row];
-                for r in 0..sw {
-                    // Element j of the phase is column j * sw + r - pad.
-                    let skip = g.pad[2].saturating_sub(r).div_ceil(sw).min(phase);
-                    let from = &image[i * iw..][..iw];
-                    let column = (skip * sw + r).saturating_sub(g.pad[2]).min(iw);
-                    let values = from[column..].iter().step_by(sw);
-                    to[r * phase..][skip..phase].iter_mut().zip(values).for_each(|(to, &x)| *to = x);
-                }
-            }
+        let image = x[(n * g.channels + channel) * g.pixels()..].as_ptr();
+        // SAFETY: an image and a plane of the split's sizes, in which every window lies.
+        unsafe {
+            fill_split(&Fill { split: s, image, plane: plane.as_mut_ptr() });
+            dots(&Dots {
+                plane: plane.as_ptr(),
+                offsets: &offsets,
+                rows: oh,
+                row: s.row,
+                columns: ow,
+                gy: gy[(n * g.filters + channel) * oh * ow..].as_ptr(),
+                out: out.as_mut_ptr(),
+            });
         }
-        let d = Dots {
-            plane: plane.as_ptr(),
-            offsets: &offsets,
-            rows: oh,
-            row: sh * row,
-            columns: ow,
-            gy: gy[(n * g.filters + channel) * oh * ow..].as_ptr(),
-            out: out.as_mut_ptr(),
-        };
-        // SAFETY: every window of the outputs lies in the plane.
-        unsafe { dots(&d) };
     }
 }

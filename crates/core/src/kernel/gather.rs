@@ -2,6 +2,7 @@
 //! before the first store.
 
 use crate::kernel::moves::Shared;
+use crate::kernel::scratch::Space;
 use crate::kernel::walk::{GRAIN, Walk, offsets, split};
 use crate::layout::{Layout, contiguous_strides};
 use crate::par::Parallel;
@@ -56,11 +57,14 @@ pub fn places(
     axes: &[Axis],
     bound: Bound,
     par: &dyn Parallel,
-) -> Result<Vec<isize>> {
-    let mut out = vec![0isize; shape.iter().product()];
+) -> Result<Space<isize>> {
+    let mut out = Space::<isize>::new(op, shape.iter().product())?;
     let target = Shared(out.as_mut_ptr());
     let rows = contiguous_strides(shape);
-    for (array, axis) in arrays.iter().zip(axes) {
+    if arrays.is_empty() {
+        out.fill(0);
+    }
+    for (nth, (array, axis)) in arrays.iter().zip(axes).enumerate() {
         let Some(spread) = array.layout.broadcast_to(shape) else {
             return Err(Error::Broadcast { op, shapes: vec![array.layout.shape.clone(), shape.into()] });
         };
@@ -74,6 +78,8 @@ pub fn places(
                 unsafe {
                     let at = j + k * d;
                     match bound.place(*from.at(i + k * s), axis.size) {
+                        // The memory is not new: the first array sets what the others add to.
+                        Some(place) if nth == 0 => *target.at(at) = place as isize * axis.stride,
                         Some(place) => *target.at(at) += place as isize * axis.stride,
                         None => {
                             bad.fetch_min(at as usize, Ordering::Relaxed);

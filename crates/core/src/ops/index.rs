@@ -5,6 +5,7 @@
 use crate::attrs::{Attrs, Ints};
 use crate::kernel::gather::{self, Add, Axis, Bound, Rows, places};
 use crate::kernel::moves::{self, dense};
+use crate::kernel::scratch::Space;
 use crate::layout::contiguous_strides;
 use crate::op::{Arity, Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
 use crate::ops::shape::check_scalar_fits;
@@ -116,7 +117,7 @@ fn resolve(
     axis: i64,
     mode: &str,
     names: Option<&[i64]>,
-) -> Result<(Rows, Vec<isize>)> {
+) -> Result<(Rows, Space<isize>)> {
     let axis = check_axis(a.op, axis, layout.ndim())?;
     let axes: SmallVec<[Axis; 4]> = (0..indices.len())
         .map(|k| Axis {

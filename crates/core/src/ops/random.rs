@@ -4,7 +4,7 @@
 
 use crate::kernel::moves::Shared;
 use crate::kernel::philox::{Stream, TILE, fill_long, fill_normals, fill_units, fill_words};
-use crate::kernel::radix::{self, At, Item};
+use crate::kernel::radix::{self, Item, Packed};
 use crate::kernel::real::Real;
 use crate::kernel::scratch::Space;
 use crate::kernel::sort::stable;
@@ -395,7 +395,7 @@ fn run_permutation(a: &KernelArgs) -> Result<()> {
         keyed.iter().enumerate().for_each(|(i, item)| unsafe { *to.at(i as isize) = item.1 });
         return Ok(());
     }
-    let (mut keyed, mut spare) = (Space::<At<u64>>::new(a.op, n)?, Space::<At<u64>>::new(a.op, n)?);
+    let (mut keyed, mut spare) = (Space::<Packed<u32>>::new(a.op, n)?, Space::<Packed<u32>>::new(a.op, n)?);
     let base = Shared(keyed.as_mut_ptr());
     split(a.par, n, GRAIN, |range| {
         let mut words = [0u64; TILE];
@@ -404,17 +404,29 @@ fn run_permutation(a: &KernelArgs) -> Result<()> {
             // SAFETY: at most a tile; entries of this chunk's own.
             unsafe {
                 fill_long()(&stream, start, words);
-                for (i, &key) in words.iter().enumerate() {
-                    *base.at((start + i) as isize) = At::new(key, start + i);
+                for (i, &word) in words.iter().enumerate() {
+                    *base.at((start + i) as isize) = Packed::new((word >> 32) as u32, start + i);
                 }
             }
         }
     });
-    let keyed = if radix::sort(&mut keyed, &mut spare, a.par) { &spare } else { &keyed };
+    let moved = radix::sort(&mut keyed, &mut spare, a.par);
+    let items: &mut [Packed<u32>] = if moved { &mut spare } else { &mut keyed };
+    // The few whose upper halves are equal are in the order of the whole.
+    let mut start = 0;
+    while start < n {
+        let key = items[start].key();
+        let run = items[start..].iter().take_while(|item| item.key() == key).count();
+        if run > 1 {
+            items[start..start + run].sort_by_key(|item| stream.long_word(item.place()));
+        }
+        start += run;
+    }
+    let items = &*items;
     split(a.par, n, GRAIN, |range| {
         for i in range {
             // SAFETY: element i of the contiguous output, this chunk's own.
-            unsafe { *to.at(i as isize) = i64::from(keyed[i].place) };
+            unsafe { *to.at(i as isize) = items[i].place() as i64 };
         }
     });
     Ok(())

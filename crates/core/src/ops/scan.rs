@@ -2,14 +2,17 @@
 
 use crate::attrs::Attrs;
 use crate::kernel::lane::Lane;
+use crate::kernel::moves::{Shared, dense};
 use crate::kernel::num::Num;
 use crate::kernel::pass::{self, Load, Pass, Slot, Source, Store};
+use crate::kernel::walk::split;
 use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
 use crate::par::Parallel;
 use crate::shape::{Shape, check_axis, numel};
 use crate::view::{View, ViewMut};
 use crate::{DType, Layout, Result, attrs, grads, with_type};
 use smallvec::smallvec;
+use std::ops::Range;
 
 pub mod linear;
 
@@ -104,40 +107,159 @@ impl<T> Start<T> {
     }
 }
 
-/// Accumulates in place; half precision keeps its running value in float32.
-fn run_lines<T: Lane>(args: &KernelArgs, combine: impl Fn(T::Wide, T::Wide) -> T::Wide + Sync) {
-    let (x, out) = (&args.ins[0], args.out(0));
-    copy(x, &out, args.par);
-    let attrs = args.attrs.get::<Scan>();
-    let lines = Lines::of(&x.layout.shape, attrs.axis);
-    if numel(&x.layout.shape) == 0 {
+/// Elements of a line that are summed from their first one on; what comes before is added to the results. So a long
+/// line is shared by threads, and its sums grow where its elements are positive.
+const BLOCK: usize = 1 << 11;
+/// Blocks that are run through side by side: each waits for its own last sum only.
+const ABREAST: usize = 8;
+
+/// Half precision keeps its running value in float32. `blocks`: whether long lines may be cut.
+fn run_lines<T: Lane<Wide: Num + Send + Sync>>(
+    args: &KernelArgs,
+    blocks: bool,
+    combine: impl Fn(T::Wide, T::Wide) -> T::Wide + Sync,
+) {
+    let (shape, attrs) = (&args.ins[0].layout.shape, args.attrs.get::<Scan>());
+    if numel(shape) == 0 {
         return;
     }
-    let start = Start(out.ptr::<T>());
+    let x = dense::<T>(&args.ins[0], args.par);
+    let lines = Lines::of(shape, attrs.axis);
+    let start = Start(args.out(0).ptr::<T>());
+    if lines.apart == 1 {
+        let block = if blocks { BLOCK } else { lines.length };
+        let rows = Rows { x: &x, out: start, length: lines.length, block, reverse: attrs.reverse };
+        return rows.run(lines.outer, combine, args.par);
+    }
     lines.each_strip(args.par, &|first, width| {
         let mut running = [T::Wide::default(); 64];
         for step in 0..lines.length {
             let row = if attrs.reverse { lines.length - 1 - step } else { step };
-            let at = start.at(first + row * lines.apart);
-            for (k, running) in running[..width].iter_mut().enumerate() {
+            let first = first + row * lines.apart;
+            let (from, at) = (&x[first..first + width], start.at(first));
+            for (k, (running, x)) in running.iter_mut().zip(from).enumerate() {
+                let value = x.widen();
+                *running = if step == 0 { value } else { combine(*running, value) };
                 // SAFETY: row `row` of the strip's line k lies within the output, and strips are disjoint.
-                unsafe {
-                    let value = (*at.add(k)).widen();
-                    *running = if step == 0 { value } else { combine(*running, value) };
-                    *at.add(k) = T::narrow(*running);
-                }
+                unsafe { *at.add(k) = T::narrow(*running) };
             }
         }
     });
 }
 
+/// Lines whose elements follow each other, in blocks.
+struct Rows<'a, T> {
+    x: &'a [T],
+    out: Start<T>,
+    length: usize,
+    block: usize,
+    reverse: bool,
+}
+
+impl<T: Lane<Wide: Num + Send + Sync>> Rows<'_, T> {
+    fn run(&self, lines: usize, combine: impl Fn(T::Wide, T::Wide) -> T::Wide + Sync, par: &dyn Parallel) {
+        let each = self.length.div_ceil(self.block);
+        let total = lines * each;
+        let grain = (32 * 1024 / self.block.min(self.length)).max(1).next_multiple_of(ABREAST);
+        if each == 1 {
+            return split(par, total, grain, |range| self.groups::<false, true>(range, &mut [], &combine));
+        }
+        let mut sums = vec![T::Wide::default(); total];
+        let shared = Shared(sums.as_mut_ptr());
+        // SAFETY: chunks have sums of their own.
+        let own = |range: &Range<usize>| unsafe {
+            std::slice::from_raw_parts_mut(shared.at(range.start as isize), range.len())
+        };
+        split(par, total, grain, |range| {
+            self.groups::<true, false>(range.clone(), own(&range), &combine);
+        });
+        for line in sums.chunks_exact_mut(each) {
+            // Adding a negative zero changes nothing, not even a zero's sign.
+            let mut before = T::Wide::default().neg();
+            for sum in line {
+                before = combine(before, std::mem::replace(sum, before));
+            }
+        }
+        split(par, total, grain, |range| {
+            self.groups::<true, true>(range.clone(), own(&range), &combine);
+        });
+    }
+
+    /// The first element of block `i`, in the order of the scan, and how many it has.
+    fn place(&self, i: usize) -> (usize, usize) {
+        let each = self.length.div_ceil(self.block);
+        let (line, first) = (i / each, i % each * self.block);
+        let count = self.block.min(self.length - first);
+        let at = if self.reverse { self.length - 1 - first } else { first };
+        (line * self.length + at, count)
+    }
+
+    /// Some blocks: with `STORE`, their results, after what `sums` has for each (with `SUMS`); without, their sums.
+    fn groups<const SUMS: bool, const STORE: bool>(
+        &self,
+        blocks: Range<usize>,
+        sums: &mut [T::Wide],
+        combine: &impl Fn(T::Wide, T::Wide) -> T::Wide,
+    ) {
+        let mut i = blocks.start;
+        while i < blocks.end {
+            let places: [(usize, usize); ABREAST] =
+                std::array::from_fn(|k| self.place((i + k).min(blocks.end - 1)));
+            let all = i + ABREAST <= blocks.end && places.iter().all(|p| p.1 == places[0].1);
+            let width = if all { ABREAST } else { 1 };
+            let at = i - blocks.start;
+            let sums = if SUMS { &mut sums[at..at + width] } else { &mut [] };
+            if all {
+                self.scan::<ABREAST, SUMS, STORE>(places.map(|p| p.0), places[0].1, sums, combine);
+            } else {
+                self.scan::<1, SUMS, STORE>([places[0].0], places[0].1, sums, combine);
+            }
+            i += width;
+        }
+    }
+
+    /// N blocks of `count` elements.
+    fn scan<const N: usize, const SUMS: bool, const STORE: bool>(
+        &self,
+        starts: [usize; N],
+        count: usize,
+        sums: &mut [T::Wide],
+        combine: &impl Fn(T::Wide, T::Wide) -> T::Wide,
+    ) {
+        let step = if self.reverse { -1isize } else { 1 };
+        let (x, out) = (self.x.as_ptr(), self.out.at(0));
+        let mut running = [T::Wide::default(); N];
+        let before: [T::Wide; N] =
+            std::array::from_fn(|k| if SUMS && STORE { sums[k] } else { T::Wide::default() });
+        for i in 0..count {
+            for k in 0..N {
+                let at = starts[k] as isize + i as isize * step;
+                // SAFETY: the blocks' elements lie within the arrays, and blocks are disjoint.
+                unsafe {
+                    let value = (*x.offset(at)).widen();
+                    running[k] = if i == 0 { value } else { combine(running[k], value) };
+                    if STORE {
+                        let all = if SUMS { combine(before[k], running[k]) } else { running[k] };
+                        *out.offset(at) = T::narrow(all);
+                    }
+                }
+            }
+        }
+        if SUMS && !STORE {
+            sums.copy_from_slice(&running);
+        }
+    }
+}
+
 fn cumsum(args: &KernelArgs) -> Result<()> {
-    with_type!(all args.ins[0].dtype, T => run_lines::<T>(args, |a, b| a.add(b)));
+    let dtype = args.ins[0].dtype;
+    with_type!(all dtype, T => run_lines::<T>(args, dtype != DType::Bool, |a, b| a.add(b)));
     Ok(())
 }
 
+/// Products of blocks may overflow where those of the line do not, so that its lines are not cut.
 fn cumprod(args: &KernelArgs) -> Result<()> {
-    with_type!(all args.ins[0].dtype, T => run_lines::<T>(args, |a, b| a.mul(b)));
+    with_type!(all args.ins[0].dtype, T => run_lines::<T>(args, false, |a, b| a.mul(b)));
     Ok(())
 }
 

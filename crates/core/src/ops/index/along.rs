@@ -4,6 +4,7 @@ use super::{bound, check_index_dtype};
 use crate::attrs::Attrs;
 use crate::kernel::gather::{Add, Axis, places};
 use crate::kernel::moves::{self, Shared};
+use crate::kernel::scratch::Space;
 use crate::kernel::walk::{GRAIN, Walk};
 use crate::layout::{Strides, contiguous_strides};
 use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
@@ -91,7 +92,7 @@ fn steps(
     size: usize,
     axis: usize,
     mode: &str,
-) -> Result<Vec<isize>> {
+) -> Result<Space<isize>> {
     let axes = [Axis { size, stride: 1, number: axis }];
     places(op, &[*index], &index.layout.shape, &axes, bound(op, mode)?, a.par)
 }

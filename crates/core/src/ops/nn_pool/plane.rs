@@ -115,6 +115,37 @@ isa_versions! {
     generics [T: Pooled] names [T] fast true; args (row: &[T], sums: &mut [f64])
 }
 
+/// # Safety
+/// `x` has `pixels` elements for each of the sums.
+#[inline(always)]
+unsafe fn totals_body<T: Pooled>(x: &[T], pixels: usize, sums: &mut [f64]) {
+    const LANES: usize = 16;
+    for (plane, sum) in x.chunks_exact(pixels).zip(sums) {
+        let mut lanes = [0f64; LANES];
+        let parts = plane.chunks_exact(LANES);
+        let rest = parts.remainder();
+        for part in parts {
+            for l in 0..LANES {
+                lanes[l] += part[l].wide();
+            }
+        }
+        let mut width = LANES / 2;
+        while width > 0 {
+            for l in 0..width {
+                lanes[l] += lanes[l + width];
+            }
+            width /= 2;
+        }
+        *sum = rest.iter().fold(lanes[0], |sum, x| sum + x.wide());
+    }
+}
+
+isa_versions! {
+    /// The sums of whole planes.
+    pub fn totals -> unsafe fn(&[T], usize, &mut [f64]) = totals_body;
+    generics [T: Pooled] names [T] fast true; args (x: &[T], pixels: usize, sums: &mut [f64])
+}
+
 /// Less than every number.
 pub fn lowest<T: Pooled>() -> T {
     <T as Lane>::narrow(T::Wide::INFINITY.neg())
