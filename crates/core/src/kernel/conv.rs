@@ -302,7 +302,7 @@ pub fn data_gradient<T: Real>(g: &Geometry, gy: &[T], w: &[T], x: Shared<T>, one
 }
 
 /// Sets `gw` to the adjoint in the weight. Samples are summed in groups, whose sums are added in order.
-pub fn weight_gradient<T: Real>(g: &Geometry, x: &[T], gy: &[T], gw: &mut [T], one: T, par: &dyn Parallel) {
+pub fn weight_gradient<T: Real>(g: &Geometry, x: &[T], gy: &[T], gw: &mut [T], par: &dyn Parallel) {
     let size = gw.len();
     // At most 16 partial sums, in at most 16 MiB of float32.
     let sums = g.samples.min(16).min((1 << 22) / size.max(1)).max(1);

@@ -366,7 +366,6 @@ fn run_weight_grad(a: &KernelArgs) -> Result<()> {
     moves::zero(&a.out(0), a.par);
     fn go<T: Real>(
         g: &Geometry,
-        one: T,
         size: usize,
         a: &KernelArgs,
         ins: &[std::borrow::Cow<'_, [T]>],
@@ -374,9 +373,9 @@ fn run_weight_grad(a: &KernelArgs) -> Result<()> {
     ) {
         // SAFETY: all elements of the contiguous result.
         let gw = unsafe { std::slice::from_raw_parts_mut(out.0, size) };
-        conv::weight_gradient(g, &ins[0], &ins[1], gw, one, a.par);
+        conv::weight_gradient(g, &ins[0], &ins[1], gw, a.par);
     }
-    dispatch(a, &|ins, out| go(&g, 1.0, size, a, ins, out), &|ins, out| go(&g, 1.0, size, a, ins, out));
+    dispatch(a, &|ins, out| go(&g, size, a, ins, out), &|ins, out| go(&g, size, a, ins, out));
     Ok(())
 }
 

@@ -159,9 +159,11 @@ unsafe fn update_body<T: Weight, U: Update<K>, const K: usize>(
     }
 }
 
+/// The update of a row: where its arrays begin, their steps, and how many elements.
+type UpdateRow<T, const K: usize> = unsafe fn(&Step<<T as Weight>::In>, [*mut T; K], [isize; K], usize);
+
 isa_versions! {
-    /// The update of a row.
-    fn update_loop -> unsafe fn(&Step<T::In>, [*mut T; K], [isize; K], usize) = update_body;
+    fn update_loop -> UpdateRow<T, K> = update_body;
     generics [T: Weight, U: Update<K>, const K: usize] names [T, U, K] fast true;
     args (step: &Step<T::In>, at: [*mut T; K], steps: [isize; K], n: usize)
 }
