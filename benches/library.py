@@ -44,6 +44,7 @@ def workload(name: str) -> Callable[[Workload], Workload]:
     """Register under the name that the table shows."""
 
     def register(function: Workload) -> Workload:
+        assert name not in WORKLOADS, f"two workloads are called {name!r}"
         WORKLOADS[name] = function
         return function
 

@@ -83,13 +83,6 @@ def argmax_rows(lib: Library) -> Callable[[], Any]:
     return lambda: a.argmax(1)
 
 
-@workload("matmul 512")
-def matmul(lib: Library) -> Callable[[], Any]:
-    """A square product."""
-    a, b = lib.normal(512, 512), lib.normal(512, 512)
-    return lambda: lib.np.matmul(a, b)
-
-
 def product(name: str, left: tuple[int, ...], right: tuple[int, ...], turned: str = "") -> None:
     """Register a product of matrices of these shapes; `turned` names the operands that are transposed first."""
 
