@@ -338,18 +338,20 @@ def test_a_failed_write_leaves_its_target(count):
 
 
 def test_an_error_reaches_all_that_was_computed_from_it():
-    a = np.ones((3, 2))
-    bad = failed(a)
-    later = (bad * 2 + 1).sum()
-    sound = a * 2
-    with pytest.raises(IndexError, match=r"take|index_get"):
-        later.wait_to_read()
-    assert sound.tolist() == [[2, 2]] * 3
-    with pytest.raises(IndexError):
-        later.item()
-    with pytest.raises(IndexError):
-        bad.asnumpy()
-    npx.waitall()
+    # The naive engine raises at the line of the call already.
+    with engine("threaded"):
+        a = np.ones((3, 2))
+        bad = failed(a)
+        later = (bad * 2 + 1).sum()
+        sound = a * 2
+        with pytest.raises(IndexError, match=r"take|index_get"):
+            later.wait_to_read()
+        assert sound.tolist() == [[2, 2]] * 3
+        with pytest.raises(IndexError):
+            later.item()
+        with pytest.raises(IndexError):
+            bad.asnumpy()
+        npx.waitall()
 
 
 def test_a_bad_batch_does_not_cost_the_parameters():
