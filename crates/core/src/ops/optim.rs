@@ -2,13 +2,14 @@
 //! They write in place; the learning rate, weight decay and gradient scale are operands, since they change from
 //! step to step. Computed in the weight's precision, half types in float32.
 
+use crate::kernel::lane::Lane;
 use crate::kernel::moves::Shared;
 use crate::kernel::num::Float;
 use crate::kernel::walk::{GRAIN, Walk};
 use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Op, Run};
 use crate::shape::display;
 use crate::view::View;
-use crate::{DType, Element, Error, Result, attrs, bf16, f16, isa_versions, with_type};
+use crate::{DType, Error, Result, attrs, isa_versions, with_type};
 use smallvec::{SmallVec, smallvec};
 
 attrs! {
@@ -58,30 +59,9 @@ fn infer_update(a: &InferArgs) -> Result<Inferred> {
     Ok(Inferred { ins, outs: smallvec![] })
 }
 
-/// A dtype of weights, and the one its updates are computed in.
-trait Weight: Element {
-    type In: Float + Sync;
-    fn load(self) -> Self::In;
-    fn store(x: Self::In) -> Self;
-}
-
-macro_rules! weights {
-    ($($t:ty, $in:ty, $load:expr, $store:expr);*) => { $(
-        impl Weight for $t {
-            type In = $in;
-            #[inline(always)]
-            fn load(self) -> $in {
-                $load(self)
-            }
-            #[inline(always)]
-            fn store(x: $in) -> $t {
-                $store(x)
-            }
-        }
-    )* };
-}
-weights!(f32, f32, |x| x, |x| x; f64, f64, |x| x, |x| x; f16, f32, f16::to_f32, f16::from_f32;
-    bf16, f32, bf16::to_f32, bf16::from_f32);
+/// A dtype of weights; its updates are computed in its wide type.
+trait Weight: Lane<Wide: Float + Sync> {}
+impl<T: Lane<Wide: Float + Sync>> Weight for T {}
 
 /// The numbers of a step. What an update does not use is zero.
 struct Step<A> {
@@ -124,14 +104,14 @@ trait Update<const K: usize> {
     fn update<A: Float>(step: &Step<A>, values: [A; K]) -> [A; K];
 
     /// Updates rows that lie densely: a loop over slices by name is what the compiler makes vectors of.
-    fn dense<T: Weight>(step: &Step<T::In>, weight: &mut [T], grad: &[T], states: [&mut [T]; 2]);
+    fn dense<T: Weight>(step: &Step<T::Wide>, weight: &mut [T], grad: &[T], states: [&mut [T]; 2]);
 }
 
 /// # Safety
 /// `n` elements from each of `at`, `steps` apart, may be read and, all but those of the gradient, written.
 #[inline(always)]
 unsafe fn update_body<T: Weight, U: Update<K>, const K: usize>(
-    step: &Step<T::In>,
+    step: &Step<T::Wide>,
     at: [*mut T; K],
     steps: [isize; K],
     n: usize,
@@ -151,25 +131,25 @@ unsafe fn update_body<T: Weight, U: Update<K>, const K: usize>(
         }
         for i in 0..n as isize {
             let place = |k: usize| at[k].offset(i * steps[k]);
-            let values = U::update(step, std::array::from_fn(|k| (*place(k)).load()));
+            let values = U::update(step, std::array::from_fn(|k| (*place(k)).widen()));
             for k in (0..K).filter(|&k| k != 1) {
-                *place(k) = T::store(values[k]);
+                *place(k) = T::narrow(values[k]);
             }
         }
     }
 }
 
 /// The update of a row: where its arrays begin, their steps, and how many elements.
-type UpdateRow<T, const K: usize> = unsafe fn(&Step<<T as Weight>::In>, [*mut T; K], [isize; K], usize);
+type UpdateRow<T, const K: usize> = unsafe fn(&Step<<T as Lane>::Wide>, [*mut T; K], [isize; K], usize);
 
 isa_versions! {
     fn update_loop -> UpdateRow<T, K> = update_body;
     generics [T: Weight, U: Update<K>, const K: usize] names [T, U, K] fast true;
-    args (step: &Step<T::In>, at: [*mut T; K], steps: [isize; K], n: usize)
+    args (step: &Step<T::Wide>, at: [*mut T; K], steps: [isize; K], n: usize)
 }
 
 /// Updates every element; K - 2 states are read and written in place.
-fn sweep<T: Weight, U: Update<K>, const K: usize>(a: &KernelArgs, step: Step<T::In>) {
+fn sweep<T: Weight, U: Update<K>, const K: usize>(a: &KernelArgs, step: Step<T::Wide>) {
     let targets: SmallVec<[_; 3]> = a.outs.iter().flatten().copied().collect();
     let grad = &a.ins[1];
     // Array 0 is the weight, 1 the gradient, the others states.
@@ -202,9 +182,9 @@ impl Update<2> for SgdUpdate {
     }
 
     #[inline(always)]
-    fn dense<T: Weight>(step: &Step<T::In>, weight: &mut [T], grad: &[T], _: [&mut [T]; 2]) {
+    fn dense<T: Weight>(step: &Step<T::Wide>, weight: &mut [T], grad: &[T], _: [&mut [T]; 2]) {
         for (w, g) in weight.iter_mut().zip(grad) {
-            *w = T::store(Self::update(step, [w.load(), g.load()])[0]);
+            *w = T::narrow(Self::update(step, [w.widen(), g.widen()])[0]);
         }
     }
 }
@@ -219,10 +199,10 @@ impl Update<3> for MomentumUpdate {
     }
 
     #[inline(always)]
-    fn dense<T: Weight>(step: &Step<T::In>, weight: &mut [T], grad: &[T], [mom, _]: [&mut [T]; 2]) {
+    fn dense<T: Weight>(step: &Step<T::Wide>, weight: &mut [T], grad: &[T], [mom, _]: [&mut [T]; 2]) {
         for ((w, g), mom) in weight.iter_mut().zip(grad).zip(mom) {
-            let [new, _, moved] = Self::update(step, [w.load(), g.load(), mom.load()]);
-            (*w, *mom) = (T::store(new), T::store(moved));
+            let [new, _, moved] = Self::update(step, [w.widen(), g.widen(), mom.widen()]);
+            (*w, *mom) = (T::narrow(new), T::narrow(moved));
         }
     }
 }
@@ -239,10 +219,10 @@ impl Update<4> for AdamUpdate {
     }
 
     #[inline(always)]
-    fn dense<T: Weight>(step: &Step<T::In>, weight: &mut [T], grad: &[T], [mean, var]: [&mut [T]; 2]) {
+    fn dense<T: Weight>(step: &Step<T::Wide>, weight: &mut [T], grad: &[T], [mean, var]: [&mut [T]; 2]) {
         for (((w, g), mean), var) in weight.iter_mut().zip(grad).zip(mean).zip(var) {
-            let [new, _, m, v] = Self::update(step, [w.load(), g.load(), mean.load(), var.load()]);
-            (*w, *mean, *var) = (T::store(new), T::store(m), T::store(v));
+            let [new, _, m, v] = Self::update(step, [w.widen(), g.widen(), mean.widen(), var.widen()]);
+            (*w, *mean, *var) = (T::narrow(new), T::narrow(m), T::narrow(v));
         }
     }
 }
