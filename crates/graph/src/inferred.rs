@@ -3,8 +3,9 @@
 
 use crate::array::Input;
 use crate::call::scalar_meta;
+use crate::hash::{Mixer, mix};
 use crate::modes;
-use crate::place::{LayoutRef, Place, mix};
+use crate::place::{LayoutRef, Place};
 use mxnp_core::attrs::Attrs;
 use mxnp_core::op::{Inferred, Meta, Op};
 use mxnp_core::promote::Mode;
@@ -169,35 +170,6 @@ fn hash(op: &'static Op, attrs: &Attrs, ins: &[Input]) -> u64 {
         hash = mix(hash, attrs_hash(attrs));
     }
     hash ^ hash >> 29
-}
-
-/// A hasher that mixes whole words.
-#[derive(Default)]
-struct Mixer(u64);
-
-impl Hasher for Mixer {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.0 = mix(self.0, u64::from_ne_bytes(word));
-        }
-    }
-    fn write_u8(&mut self, n: u8) {
-        self.0 = mix(self.0, n.into());
-    }
-    fn write_u64(&mut self, n: u64) {
-        self.0 = mix(self.0, n);
-    }
-    fn write_i64(&mut self, n: i64) {
-        self.0 = mix(self.0, n as u64);
-    }
-    fn write_usize(&mut self, n: usize) {
-        self.0 = mix(self.0, n as u64);
-    }
 }
 
 /// The same for equal attributes.

@@ -15,6 +15,7 @@ mod exec;
 mod expand;
 mod fork;
 mod fuse;
+mod hash;
 pub mod history;
 mod inferred;
 pub mod invoke;

@@ -5,37 +5,10 @@
 //! what the optimiser adds to the list it alone knows.
 
 use crate::call::{Call, Calls};
+use crate::hash::{AddressMap, key};
 use crate::structure::Structure;
 use crate::value::Value;
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
-
-/// A hasher for addresses: multiplication spreads them well enough.
-#[derive(Default)]
-pub(crate) struct AddressHasher(u64);
-
-impl Hasher for AddressHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        for &b in bytes {
-            self.write_usize(b as usize);
-        }
-    }
-    fn write_usize(&mut self, n: usize) {
-        // 2^64 divided by the golden ratio (Knuth, TAOCP 3, 6.4).
-        self.0 = (self.0 ^ n as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
-    }
-}
-
-pub(crate) type AddressMap<T> = HashMap<usize, T, BuildHasherDefault<AddressHasher>>;
-
-/// The key of a value in an [`AddressMap`].
-pub(crate) fn key(value: &Arc<Value>) -> usize {
-    Arc::as_ptr(value) as usize
-}
 
 /// What is known of one value.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,6 +1,7 @@
 //! Where an array lies: a value, a layout and a dtype. Layouts are shared, and those of new arrays remembered, so
 //! that a place is three words to copy and two layouts that are the same one compare at once.
 
+use crate::hash::mix;
 use crate::sync::Mutex;
 use crate::value::Value;
 use mxnp_core::op::Meta;
@@ -136,11 +137,6 @@ const REMEMBERED: usize = 64;
 
 thread_local! {
     static CONTIGUOUS: RefCell<[Option<LayoutRef>; REMEMBERED]> = const { RefCell::new([const { None }; REMEMBERED]) };
-}
-
-/// Mixes numbers into a hash; multiplication by 2^64 over the golden ratio spreads them (Knuth, TAOCP 3, 6.4).
-pub(crate) fn mix(hash: u64, n: u64) -> u64 {
-    (hash.rotate_left(5) ^ n).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 fn hash_of(shape: impl Iterator<Item = usize>, strides: impl Iterator<Item = usize>) -> u64 {

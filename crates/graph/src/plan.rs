@@ -4,7 +4,7 @@
 use crate::call::{Call, Calls, Number};
 use crate::device::Device;
 use crate::exec;
-use crate::liveness::{AddressMap, key};
+use crate::hash::{AddressMap, key};
 use crate::optimise;
 use crate::place::{LayoutRef, Place};
 use crate::structure::Structure;

@@ -2,10 +2,9 @@
 //! which the calls name them, scalars by their bits; two lists with equal structure run by one plan.
 
 use crate::call::{Call, In, Number};
+use crate::hash::{AddressMap, key, mix};
 use crate::inferred::attrs_hash;
-use crate::liveness::key;
 use crate::modes;
-use crate::place::mix;
 use crate::value::Value;
 use mxnp_core::Scalar;
 use mxnp_core::attrs::Attrs;
@@ -38,7 +37,7 @@ pub(crate) struct Structure {
     pub words: Vec<u64>,
     values: Vec<Known>,
     pub scalars: Vec<Scalar>,
-    table: Table,
+    numbers: AddressMap<u32>,
 }
 
 impl Structure {
@@ -48,7 +47,7 @@ impl Structure {
         self.words.clear();
         self.values.clear();
         self.scalars.clear();
-        self.table.clear(calls.len());
+        self.numbers.clear();
         let modes = [modes::fusion(), engine().kind() == Kind::Naive, modes::numpy_dtype()];
         let modes = modes.iter().fold(0, |word, &mode| word << 1 | mode as u64);
         self.words.push(mix(modes, calls.len() as u64));
@@ -87,7 +86,7 @@ impl Structure {
     /// The number of a value, given at its first use.
     fn number(&mut self, value: &Arc<Value>, call: usize, place: usize) -> u64 {
         let next = self.values.len() as u32;
-        let number = self.table.get_or_insert(key(value), next);
+        let number = *self.numbers.entry(key(value)).or_insert(next);
         if number == next {
             let first = Named { call: call as u32, place: place as u32 };
             self.values.push(Known { first, refs: 0, observable: false });
@@ -135,7 +134,7 @@ impl Structure {
 
     /// The number of a value, none for one that the list does not name.
     pub fn number_of(&self, value: &Arc<Value>) -> Option<usize> {
-        self.table.get(key(value)).map(|number| number as usize)
+        self.numbers.get(&key(value)).map(|&number| number as usize)
     }
 
     /// Whether somebody outside the list can look at the value: false for one that the list does not name.
@@ -165,84 +164,5 @@ fn named(calls: &[Call], at: Named) -> &Arc<Value> {
     match call.ins.get(place) {
         Some(In::Place(place)) => &place.value,
         _ => &call.outs[place - call.ins.len()].at.value,
-    }
-}
-
-/// Numbers by address: open addressing in memory that is kept from flush to flush.
-#[derive(Default)]
-struct Table {
-    /// (address, number, the round it belongs to); the size is a power of two.
-    entries: Vec<(usize, u32, u32)>,
-    round: u32,
-    used: usize,
-}
-
-impl Table {
-    /// Forgets everything; `calls` says how much will come.
-    fn clear(&mut self, calls: usize) {
-        self.used = 0;
-        self.round = self.round.wrapping_add(1);
-        let room = (8 * calls).next_power_of_two().max(64);
-        if self.entries.len() < room || self.round == 0 {
-            *self = Table { entries: vec![(0, 0, 0); room.max(self.entries.len())], round: 1, used: 0 };
-        }
-    }
-
-    fn find(&self, address: usize) -> usize {
-        let mask = self.entries.len() - 1;
-        let mut at = (mix(0, address as u64) >> 32) as usize & mask;
-        while self.entries[at].2 == self.round && self.entries[at].0 != address {
-            at = (at + 1) & mask;
-        }
-        at
-    }
-
-    fn get(&self, address: usize) -> Option<u32> {
-        if self.entries.is_empty() {
-            return None;
-        }
-        let (_, number, round) = self.entries[self.find(address)];
-        (round == self.round).then_some(number)
-    }
-
-    fn get_or_insert(&mut self, address: usize, number: u32) -> u32 {
-        let at = self.find(address);
-        if self.entries[at].2 == self.round {
-            return self.entries[at].1;
-        }
-        self.entries[at] = (address, number, self.round);
-        self.used += 1;
-        if 2 * self.used > self.entries.len() {
-            self.grow();
-        }
-        number
-    }
-
-    fn grow(&mut self) {
-        let old = std::mem::take(&mut self.entries);
-        self.entries = vec![(0, 0, 0); 2 * old.len()];
-        for entry in old.into_iter().filter(|entry| entry.2 == self.round) {
-            let at = self.find(entry.0);
-            self.entries[at] = entry;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Table;
-
-    #[test]
-    fn the_table_numbers_addresses_and_forgets_them() {
-        let mut table = Table::default();
-        for round in 0..3usize {
-            table.clear(1);
-            for n in 0..500 {
-                assert_eq!(table.get_or_insert(64 * n + round, n as u32), n as u32);
-                assert_eq!(table.get_or_insert(64 * n + round, 9999), n as u32);
-            }
-            assert_eq!(table.get(64 * 499 + round), Some(499));
-            assert_eq!(table.get(64 * 500 + round), None);
-        }
     }
 }

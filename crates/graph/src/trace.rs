@@ -11,7 +11,7 @@ use crate::compiled::{
     Target, ViewStep,
 };
 use crate::error::{Error, Result};
-use crate::liveness::{AddressMap, key};
+use crate::hash::{AddressMap, key};
 use crate::node::{Edge, Kind, Node, Saved};
 use crate::place::Place;
 use crate::stand_in::StandIns;
