@@ -1,5 +1,8 @@
 """Odd input against NumPy, in NumPy's mode: its values where it answers, its class (and MXNetError) where it raises."""
 
+import itertools
+import warnings
+
 import numpy as onp
 import pytest
 
@@ -252,3 +255,19 @@ def test_masked_spread_of_complex_numbers_is_refused():
 def test_matrix_norm_takes_two_axes():
     with pytest.raises(MXNetError, match="matrix_norm: axis must name two axes"):
         np.linalg.matrix_norm(np.ones((2, 2)), axis=0)
+
+
+SIZES = (0, 1, 2, 300)
+
+
+@pytest.mark.parametrize("axes", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)])
+@pytest.mark.parametrize("function", ["sum", "prod", "mean"])
+def test_reductions_of_empty_and_turned_arrays(function, axes):
+    for shape in itertools.product(SIZES, repeat=3):
+        for order in itertools.permutations(range(3)):
+            x = onp.ones(shape, "float32").transpose(order)
+            with onp.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # NumPy's mean of nothing
+                expected = getattr(onp, function)(x, axis=axes)
+            got = getattr(np, function)(np.array(x.transpose(onp.argsort(order))).transpose(order), axis=axes)
+            onp.testing.assert_array_equal(got.asnumpy(), expected)

@@ -10,6 +10,7 @@ use mxnp_core::ops::{arith, reduce};
 use mxnp_core::par::{Parallel, Serial};
 use mxnp_core::{DType, Layout, Op, Scalar};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use smallvec::{SmallVec, smallvec};
 use support::{Rng, Shuffled, Threads};
 
@@ -296,7 +297,13 @@ fn check(seed: u64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, max_shrink_iters: 0, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 600,
+        max_shrink_iters: 0,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(0), // a test that needs no luck
+        ..ProptestConfig::default()
+    })]
     #[test]
     fn tiles_answer_as_elements_do(seed in any::<u64>()) {
         check(seed);

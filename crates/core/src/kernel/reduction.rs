@@ -53,10 +53,11 @@ unsafe impl Sync for Plan<'_> {}
 /// # Safety
 /// The contract of `pass::run`.
 pub unsafe fn run(pass: &Pass, tail: &ReduceTail, slots: &[Slot], scalars: &[Scalar], par: &dyn Parallel) {
-    let plan = Plan::new(pass, tail, slots, scalars);
-    if plan.cells == 0 {
+    let has_output = (0..pass.shape.len()).all(|axis| pass.shape[axis] != 0 || tail.axes.contains(&axis));
+    if !has_output {
         return;
     }
+    let plan = Plan::new(pass, tail, slots, scalars);
     let per_cell = plan.accs.saturating_mul(plan.along);
     // A segment's accumulators go through memory once more: they must be few beside its elements.
     let worth = CHUNK.max(32 * plan.accs);
