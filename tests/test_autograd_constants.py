@@ -38,6 +38,12 @@ CONSTANT = {
     "argmin": np.argmin,
     "argsort": np.argsort,
     "topk": npx.topk,
+    "zeros_like": np.zeros_like,
+    "ones_like": np.ones_like,
+    "full_like": lambda x: np.full_like(x, 3),
+    "stop_gradient": npx.stop_gradient,
+    "shape_array": npx.shape_array,
+    "arange_like": npx.arange_like,
     "one_hot": lambda x: npx.one_hot(x, 3),
     "nonzero": lambda x: npx.nonzero(x),
     "astype bool": lambda x: x.astype("bool"),
@@ -141,6 +147,29 @@ def test_no_history_is_still_no_history():
         y = np.floor(np.ones(2))
     with pytest.raises(MXNetError, match="no history"):
         y.backward()
+
+
+def test_a_stopped_gradient_is_a_constant_and_a_detached_array_has_no_history():
+    x = leaf([1.0, 2.0])
+    with autograd.record():
+        y = x * npx.stop_gradient(x) + np.ones_like(x)
+        z = x.detach()
+    y.backward()
+    assert x.grad.tolist() == [1, 2]
+    with pytest.raises(MXNetError, match="no history"):
+        z.backward()
+
+
+def test_constants_are_written_in_place_while_recording():
+    x = leaf([1.0, 2.0])
+    with autograd.record():
+        y = np.zeros_like(x)
+        first = y[:1]
+        first[:] = 3
+        y[1] = x[1] * 2 if first is None else 5
+        z = x * y
+    z.backward()
+    assert x.grad.tolist() == [3, 5]
 
 
 def test_a_count_that_a_loop_carries():

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 import gc
+import os
 import pickle
+import sys
+import threading
 import weakref
 from array import array as stdlib_array
 from typing import Any
@@ -12,7 +15,7 @@ from typing import Any
 import numpy as onp
 import pytest
 
-from mxnp import _core
+from mxnp import _core, np
 
 NUMERIC = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 DTYPES = [*NUMERIC, "float16", "float32", "float64", "complex64", "complex128"]
@@ -420,3 +423,48 @@ def test_weak_references_and_no_hash() -> None:
     assert ref() is None
     with pytest.raises(TypeError, match="unhashable"):
         hash(_core.array([1]))
+
+
+# ---- Waiting for shared memory
+
+WAITING = {
+    "assignment": lambda x, y: x.__setitem__(slice(None), y),
+    "in place": lambda x, y: x.__iadd__(y),
+    "mask": lambda x, y: x.__setitem__(x == 7, y[0, 0]),
+    "out": lambda x, y: np.add(x, y, out=x),
+    "a reader": lambda x, y: x + y,
+    "a view's reader": lambda x, y: x[1] * y[0],
+}
+
+
+@pytest.mark.parametrize("wait", WAITING.values(), ids=WAITING)
+@pytest.mark.skipif(os.environ.get("MXNP_ENGINE") == "naive", reason="nothing is pending in the naive engine")
+def test_other_threads_run_while_a_call_on_shared_memory_is_waited_for(wait: Any) -> None:
+    big = np.ones((400, 400))
+    memory = onp.zeros((400, 400), "float32")
+    x = _core.from_buffer(memory)
+    count, done = [0], threading.Event()
+
+    def run() -> None:
+        while not done.is_set():
+            count[0] += 1
+            os.sched_yield()  # gives up the GIL
+
+    other = threading.Thread(target=run)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1000)  # from now on a thread has the GIL until it gives it up
+    other.start()
+    try:
+        for _ in range(1000):
+            y = big @ big
+            y[...] = y @ big
+            before = count[0]
+            wait(x, y)
+            if count[0] != before:
+                break
+        else:
+            pytest.fail("the wait kept the GIL")
+    finally:
+        done.set()
+        sys.setswitchinterval(interval)
+        other.join()

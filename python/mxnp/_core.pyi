@@ -457,6 +457,9 @@ def grad(
     train_mode: bool = True,
 ) -> list[ndarray]: ...
 def grad_req(x: ndarray) -> str: ...
+def constant_in(y: ndarray, x: ndarray) -> ndarray:
+    """`y`, a new array, as a result that is constant in `x`: a backward from it gives zeros."""
+
 def has_history(x: ndarray) -> bool:
     """Whether `x` takes part in the recorded graph, as a leaf or as a result."""
 

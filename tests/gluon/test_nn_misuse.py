@@ -1,5 +1,7 @@
 """Layers name what they were given and cannot take: sizes, names, shapes, inputs that are no arrays."""
 
+import inspect
+
 import numpy as onp
 import pytest
 
@@ -28,6 +30,19 @@ from mxnp.gluon import nn
 def test_bad_arguments(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("name", [name for name in nn.__all__ if isinstance(getattr(nn, name), type)])
+def test_missing_arguments_are_those_of_the_layer(name):
+    layer = getattr(nn, name)
+    required = [
+        p
+        for p in inspect.signature(layer).parameters.values()
+        if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
+    ]
+    if required:
+        with pytest.raises(TypeError, match=rf"^{name}\.__init__\(\) missing {len(required)} required"):
+            layer()
 
 
 @pytest.mark.parametrize(

@@ -178,15 +178,13 @@ impl Collector {
         let metas: SmallVec<[Meta; 4]> = ins.iter().map(In::meta).collect();
         let known = Inference::of(op.infer(&attrs, &metas, modes::mode())?);
         if let (Run::View(layout), In::Place(place)) = (op.run, &ins[0]) {
-            if let Some(layout) = layout(&attrs, &place.layout) {
-                return Ok(vec![In::Place(Place { layout: layout.into(), ..place.clone() })]);
-            }
-            let dense = self.fresh(op.name, &Form::of(&place.meta()))?;
-            let copied = dense.at.clone();
-            self.calls.borrow_mut().push(copy_call(ins[0].clone(), place.dtype, dense));
-            let layout = layout(&attrs, &copied.layout);
-            let layout = layout.expect("a contiguous array has every view that infer allows");
-            return Ok(vec![In::Place(Place { layout: layout.into(), ..copied })]);
+            let copy = || {
+                let dense = self.fresh(op.name, &Form::of(&place.meta()))?;
+                let copied = dense.at.clone();
+                self.calls.borrow_mut().push(copy_call(ins[0].clone(), place.dtype, dense));
+                Ok(copied)
+            };
+            return Ok(vec![In::Place(place.view(&attrs, layout, copy)?)]);
         }
         let outs: SmallVec<[Out; 1]> =
             known.outs.iter().map(|form| self.fresh(op.name, form)).collect::<mxnp_core::Result<_>>()?;

@@ -10,7 +10,7 @@ use crate::node::{self, Edge, Kind, Node, Parent, Saved, SavedValues};
 use crate::place::Place;
 use crate::registry::with_own;
 use crate::value::{SegmentId, Value};
-use crate::{modes, outline, random, segment, trace};
+use crate::{modes, outline, owed, random, segment, trace};
 use mxnp_core::attrs::Attrs;
 use mxnp_core::op::{Draw, Meta, Op, Run};
 use mxnp_core::ops::cast;
@@ -225,8 +225,8 @@ pub(crate) fn new_call(
     Ok(Call { op, attrs, ins: inputs, known, outs, draw, number: 0 })
 }
 
-/// Hands a call to the segment; one on memory that foreign code sees is finished before this returns, and in
-/// the naive engine its error is raised here.
+/// Hands a call to the segment. One on memory that foreign code sees is flushed, and owed; in the naive engine it is
+/// finished, and its error raised here.
 #[inline(always)] // as `in_of`
 pub(crate) fn append(own: &segment::Segment, call: Call) -> Result<()> {
     if outline::is_on() {
@@ -245,10 +245,8 @@ pub(crate) fn append(own: &segment::Segment, call: Call) -> Result<()> {
     let awaited: SmallVec<[Arc<Value>; 4]> = shared.map(|(value, _)| value.clone()).collect();
     own.append(call);
     own.flush();
-    for value in &awaited {
-        engine().wait_write(&**value)?;
-    }
-    Ok(())
+    owed::owe(awaited.into_iter());
+    if naive { owed::settle() } else { Ok(()) }
 }
 
 /// Whether the tape gets a node for this call.
@@ -327,15 +325,10 @@ fn view(
     let Input::Array(x) = ins[0] else {
         return Err(Error::Op(mxnp_core::Error::type_(op.name, "takes an array, got a scalar")));
     };
-    let at = match layout(&attrs, &x.at.layout) {
-        Some(layout) => Place { layout: layout.into(), ..x.at.clone() },
-        None => {
-            let copy = invoke(&cast::ASTYPE, cast::astype(x.dtype()), &[Input::Array(&x.detach())])?;
-            let dense = layout(&attrs, &copy[0].at.layout);
-            let dense = dense.expect("a contiguous array has every view that infer allows");
-            Place { layout: dense.into(), ..copy[0].at.clone() }
-        }
-    };
+    let at = x.at.view(&attrs, layout, || {
+        let copy = invoke(&cast::ASTYPE, cast::astype(x.dtype()), &[Input::Array(&x.detach())])?;
+        Ok::<_, Error>(copy[0].at.clone())
+    })?;
     if trace::is_on() && !outline::is_on() {
         trace::note_view(op, attrs.clone(), &x.at, &at);
     }

@@ -25,6 +25,7 @@ pub mod modes;
 mod node;
 mod optimise;
 pub mod outline;
+pub mod owed;
 mod place;
 mod plan;
 pub mod random;

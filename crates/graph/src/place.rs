@@ -4,6 +4,7 @@
 use crate::hash::mix;
 use crate::sync::Mutex;
 use crate::value::Value;
+use mxnp_core::attrs::Attrs;
 use mxnp_core::op::Meta;
 use mxnp_core::shape::Shape;
 use mxnp_core::{DType, Layout};
@@ -173,6 +174,23 @@ impl Place {
 
     pub fn is(&self, value: &Arc<Value>) -> bool {
         Arc::ptr_eq(&self.value, value)
+    }
+
+    /// The view of it that a view's op gives: another layout of the same value, or of the contiguous copy that `copy`
+    /// makes where the strides do not allow it.
+    pub fn view<E>(
+        &self,
+        attrs: &Attrs,
+        layout: fn(&Attrs, &Layout) -> Option<Layout>,
+        copy: impl FnOnce() -> Result<Place, E>,
+    ) -> Result<Place, E> {
+        if let Some(layout) = layout(attrs, &self.layout) {
+            return Ok(Place { layout: layout.into(), ..self.clone() });
+        }
+        let copy = copy()?;
+        let layout = layout(attrs, &copy.layout);
+        let layout = layout.expect("a contiguous array has every view that infer allows");
+        Ok(Place { layout: layout.into(), ..copy })
     }
 }
 

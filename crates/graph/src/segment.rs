@@ -11,6 +11,7 @@ use crate::sync::Mutex;
 use crate::value::{MANY, SegmentId, Value};
 use mxnp_engine::{Hint, Kind, Ready, engine};
 use smallvec::SmallVec;
+use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 /// A flush at the latest after this many calls.
@@ -73,15 +74,7 @@ impl Segment {
         if call.op.heavy && work > INLINE {
             self.flush();
         }
-        let mut inner = loop {
-            let inner = self.inner.lock();
-            let others = self.mark(&call);
-            if others.is_empty() {
-                break inner;
-            }
-            drop(inner);
-            flush_all_of(&others, self.id);
-        };
+        let mut inner = self.lock_for(&call);
         for out in &call.outs {
             if out.fresh {
                 inner.bytes += out.at.value.bytes;
@@ -96,28 +89,68 @@ impl Segment {
         }
     }
 
-    /// Sets the marks of a call; gives the segments that must be flushed before it. Writes keep their marks
-    /// while the lock is given up, so that others see them coming.
-    fn mark(&self, call: &Call) -> SmallVec<[SegmentId; 2]> {
-        let mut others = SmallVec::new();
-        for place in call.ins.iter().filter_map(In::place) {
-            others.extend(place.value.mark_read(self.id));
+    /// The lock, with the marks of a call set and the other segments' calls that come before it with the engine.
+    #[inline]
+    fn lock_for(&self, call: &Call) -> MutexGuard<'_, Inner> {
+        let mut held = SmallVec::new();
+        loop {
+            let inner = self.inner.lock();
+            let others = self.mark(call, &mut held);
+            if others.is_empty() {
+                return inner;
+            }
+            drop(inner);
+            flush_all_of(&others, self.id);
         }
-        let mut targets: SmallVec<[&Value; 2]> =
-            call.outs.iter().filter(|out| !out.fresh).map(|out| &*out.at.value).collect();
-        // In one order for all threads, so that no two wait for each other's marks.
-        targets.sort_unstable_by_key(|value| std::ptr::from_ref::<Value>(value).addr());
-        for value in targets {
-            while let Some(other) = value.mark_write(self.id) {
-                if other == MANY || registry::has_segment(other) {
-                    others.push(other);
-                    return others;
-                }
-                // Its thread was lost in a fork.
-                value.clear_marks(other);
+    }
+
+    /// Sets the marks of a call; gives the segments that must be flushed before it. Marks of writes in `held` have no
+    /// call behind them yet: they stay while the lock is given up, so that others see the write coming.
+    fn mark<'c>(&self, call: &'c Call, held: &mut SmallVec<[&'c Value; 2]>) -> SmallVec<[SegmentId; 2]> {
+        let reads = call.ins.iter().filter_map(In::place).map(|place| &*place.value);
+        if call.outs.iter().all(|out| out.fresh) {
+            return reads.filter_map(|value| value.mark_read(self.id)).collect();
+        }
+        // In one order for all threads, and nothing beyond the first value that another thread is about to write is
+        // kept: so the thread with the foremost mark goes on, and no two wait for each other.
+        let targets = call.outs.iter().filter(|out| !out.fresh).map(|out| &*out.at.value);
+        let mut uses: SmallVec<[(&Value, bool); 4]> =
+            reads.map(|value| (value, false)).chain(targets.map(|value| (value, true))).collect();
+        uses.sort_unstable_by_key(|(value, is_write)| (address(value), !is_write));
+        uses.dedup_by_key(|(value, _)| address(value));
+        let mut others = SmallVec::new();
+        for (value, is_write) in uses {
+            let other = if is_write { self.mark_write(value, held) } else { value.mark_read(self.id) };
+            let Some(other) = other else { continue };
+            others.push(other);
+            if value.writer() != self.id {
+                held.retain(|kept| {
+                    let stays = address(kept) <= address(value);
+                    if !stays {
+                        kept.give_up_write(self.id);
+                    }
+                    stays
+                });
+                break;
             }
         }
         others
+    }
+
+    /// As [`Value::mark_write`], adding to `held` where the mark was not there.
+    fn mark_write<'c>(&self, value: &'c Value, held: &mut SmallVec<[&'c Value; 2]>) -> Option<SegmentId> {
+        let was_ours = value.writer() == self.id;
+        loop {
+            let other = value.mark_write(self.id);
+            if !was_ours && value.writer() == self.id {
+                held.push(value);
+            }
+            match other {
+                // Its thread was lost in a fork.
+                Some(lost) if lost != MANY && !registry::has_segment(lost) => value.clear_marks(lost),
+                _ => return other,
+            }
+        }
     }
 
     /// Hands every pending call to the engine; small work runs here and now.
@@ -158,6 +191,10 @@ impl Segment {
     }
 }
 
+fn address(value: &Value) -> usize {
+    std::ptr::from_ref(value).addr()
+}
+
 impl Inner {
     /// Whether an idle worker should have what is pending.
     fn is_ripe(&mut self) -> bool {
@@ -177,7 +214,8 @@ fn flush_all_of(others: &[SegmentId], own: SegmentId) {
             registry::flush_segment(id);
         }
     }
-    std::hint::spin_loop();
+    // Another thread may be between its mark and its call.
+    std::thread::yield_now();
 }
 
 /// Flushes the segment with a pending write of `value`, so that waiting for it makes sense.

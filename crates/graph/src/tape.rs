@@ -96,6 +96,18 @@ pub fn take_place(a: &mut Handle, from: &Array) {
     }
 }
 
+/// Makes `a`, which was not recorded, a result that is locally constant in `of`: a backward from it gives zeros.
+pub fn set_constant_in(a: &mut Handle, of: &Array) {
+    if modes::is_recording() && a.node.is_none() && of.node.is_some() {
+        let parents = SmallVec::from_iter([Parent { edge: of.node.clone(), form: Form::of_place(&of.at) }]);
+        let known = Inference::new(SmallVec::new(), SmallVec::from_iter([Form::of_place(&a.at)]));
+        let saved = SavedValues { parents, ..SavedValues::default() };
+        let node = Node::new(Kind::Constant, known, saved).on_tape();
+        let at = a.at.clone();
+        a.set(Array { at, node: Some(Edge { node, out: 0 }) });
+    }
+}
+
 /// Whether a gradient can flow to `a`.
 pub fn is_traced(a: &Array) -> bool {
     a.is_traced()

@@ -202,8 +202,12 @@ impl Value {
     }
 
     /// Marks a pending read of segment `id` (whose lock is held); gives the other segment whose pending
-    /// write must be flushed first.
+    /// write must be flushed first. One that waits for a writer leaves no mark for that writer to flush.
     pub fn mark_read(&self, id: SegmentId) -> Option<SegmentId> {
+        let writer = self.writer.load(SeqCst);
+        if writer != 0 && writer != id {
+            return Some(writer);
+        }
         let seen = self.readers.load(SeqCst);
         if seen != id && seen != MANY {
             let mark = |r| (r != id && r != MANY).then_some(if r == 0 { id } else { MANY });
@@ -223,6 +227,11 @@ impl Value {
         }
         let readers = self.readers.swap(0, SeqCst);
         (readers != 0 && readers != id).then_some(readers)
+    }
+
+    /// Takes the write mark of segment `id` away from a value for which it has appended nothing since.
+    pub fn give_up_write(&self, id: SegmentId) {
+        let _ = self.writer.compare_exchange(id, 0, SeqCst, SeqCst);
     }
 
     /// Takes the marks of segment `id` away once its calls are with the engine (its lock is held).
@@ -266,6 +275,8 @@ mod tests {
         assert_eq!(value.writer(), 1, "a wait must find the segment that has the write");
         assert_eq!(value.mark_read(3), Some(1));
         value.clear_marks(1);
+        assert_eq!(value.readers(), 0, "a reader that has to wait leaves no mark");
+        assert_eq!(value.mark_read(3), None);
         assert_eq!(value.mark_write(2), Some(3), "the other reader is flushed first");
         assert_eq!((value.mark_write(2), value.writer()), (None, 2));
     }

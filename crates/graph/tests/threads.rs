@@ -100,6 +100,35 @@ fn relay(threads: usize, rounds: usize, n: usize) {
     assert_eq!(first(&watch), (threads * rounds) as f64);
 }
 
+/// Threads write to arrays that others read in calls which write to theirs, in every direction at once.
+fn crossing(threads: usize, rounds: usize) {
+    let arrays: Vec<Array> = (0..3).map(|i| filled(4, i as f64)).collect();
+    let start = Arc::new(Barrier::new(threads));
+    let handles: Vec<_> = (0..threads)
+        .map(|k| {
+            let (arrays, start) = (arrays.clone(), start.clone());
+            std::thread::spawn(move || {
+                start.wait();
+                for round in 0..rounds {
+                    let (to, from) = (k % 3, (k + 1 + round % 2) % 3);
+                    let mut target = Handle::new(arrays[to].clone());
+                    let ins = [Input::Array(&arrays[to]), Input::Array(&arrays[from])];
+                    invoke_into(&arith::MAXIMUM, Attrs::NONE, &ins, &mut [&mut target]).unwrap();
+                }
+            })
+        })
+        .collect();
+    handles.into_iter().for_each(|t| t.join().unwrap());
+    assert!(arrays.iter().all(|a| first(a) == 2.0));
+}
+
+#[test]
+fn writes_that_cross_end() {
+    for threads in [2, 3, 6] {
+        crossing(threads, 20_000);
+    }
+}
+
 #[test]
 fn readers_and_a_writer_and_a_relay() {
     for kind in [Kind::Threaded, Kind::Naive] {

@@ -4,7 +4,7 @@
 use crate::cell::GilCell;
 use crate::device::Device;
 use crate::error::{call, type_error};
-use crate::wait::enter;
+use crate::wait::{enter, settle};
 use crate::{convert, dtype, export, operand, print};
 use mxnp_core::Shape;
 use mxnp_core::attrs::Ints;
@@ -37,15 +37,26 @@ impl NDArray {
         (**self.value.get(py)).clone()
     }
 
-    /// Writes to the array. Nothing of this object is borrowed, and `f` runs no Python code.
+    /// Writes to the array by calls of the graph. Nothing of any array is borrowed.
+    pub fn write(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut Handle) -> mxnp_graph::Result<()>,
+    ) -> PyResult<()> {
+        call(py, || self.change(py, f))?;
+        settle(py)
+    }
+
+    /// Changes what the object holds. Nothing of this object is borrowed, and `f` runs no Python code.
     pub fn change<R>(&self, py: Python<'_>, f: impl FnOnce(&mut Handle) -> R) -> R {
         self.value.change(py, f)
     }
 }
 
-/// A new Python object for `array`.
+/// A new Python object for `array`. No borrow of any array is alive.
 #[inline]
 pub fn wrap(py: Python<'_>, array: Array) -> PyResult<Py<NDArray>> {
+    settle(py)?;
     Py::new(py, NDArray::new(array))
 }
 

@@ -66,6 +66,15 @@ pub fn has_history(x: &Bound<'_, NDArray>) -> bool {
     tape::has_history(&x.get().get(x.py()))
 }
 
+/// `y`, a new array, as a result that is constant in `x`: no gradient flows through it, and a backward from it gives
+/// zeros.
+#[pyfunction]
+pub fn constant_in<'py>(y: Bound<'py, NDArray>, x: &Bound<'py, NDArray>) -> Bound<'py, NDArray> {
+    let of = x.get().array(x.py());
+    y.get().change(x.py(), |y| tape::set_constant_in(y, &of));
+    y
+}
+
 /// Whether a backward has written the gradient since `set_fresh_grad(x, False)`.
 #[pyfunction]
 pub fn is_fresh_grad(x: &Bound<'_, NDArray>) -> bool {

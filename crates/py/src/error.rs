@@ -2,7 +2,7 @@
 
 use mxnp_core::ErrorKind;
 use mxnp_engine::{EngineError, Kind, TaskError, engine};
-use mxnp_graph::Error;
+use mxnp_graph::{Error, owed};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use std::any::Any;
@@ -138,7 +138,8 @@ fn take_pending() -> Option<PyErr> {
     PENDING.with_borrow_mut(Option::take)
 }
 
-/// Calls the graph with the GIL held: for what cannot block.
+/// Calls the graph with the GIL held: for what cannot block. A caller that hands no array to Python settles
+/// (`wait::settle`) what the calls may owe.
 #[inline]
 pub fn call<T>(py: Python<'_>, f: impl FnOnce() -> mxnp_graph::Result<T>) -> PyResult<T> {
     match catch_unwind(AssertUnwindSafe(f)) {
@@ -148,12 +149,17 @@ pub fn call<T>(py: Python<'_>, f: impl FnOnce() -> mxnp_graph::Result<T>) -> PyR
     }
 }
 
-/// Calls the graph with the GIL released: for what waits or copies much.
+/// Calls the graph with the GIL released: for what waits or copies much. What its calls owe is waited for too.
 pub fn call_detached<T: Send>(
     py: Python<'_>,
     f: impl FnOnce() -> mxnp_graph::Result<T> + Send,
 ) -> PyResult<T> {
-    match py.detach(|| catch_unwind(AssertUnwindSafe(f))) {
+    let settled = || {
+        let found = f()?;
+        owed::settle()?;
+        Ok(found)
+    };
+    match py.detach(|| catch_unwind(AssertUnwindSafe(settled))) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(to_python(py, error)),
         Err(payload) => Err(panicked(py, &*payload)),

@@ -35,8 +35,8 @@ mod _core {
     use crate::array::NDArray;
     #[pymodule_export]
     use crate::autograd::{
-        backward, forget_grad, grad, grad_req, has_history, is_fresh_grad, is_recording, is_training,
-        mark_variables, record_custom, set_fresh_grad, set_outline, set_recording, set_training,
+        backward, constant_in, forget_grad, grad, grad_req, has_history, is_fresh_grad, is_recording,
+        is_training, mark_variables, record_custom, set_fresh_grad, set_outline, set_recording, set_training,
     };
     #[pymodule_export]
     use crate::control::{

@@ -197,7 +197,7 @@ pub fn invoke_into(
     let operands: Operands<'_> = sources.into_iter().map(|source| source.owned(py)).collect();
     let inputs: SmallVec<[Input<'_>; 4]> = operands.iter().map(Operand::input).collect();
     match outs {
-        [out] => call(py, || out.change(py, |out| mxnp_graph::invoke_into(op, attrs, &inputs, &mut [out]))),
+        [out] => out.write(py, |out| mxnp_graph::invoke_into(op, attrs, &inputs, &mut [out])),
         _ => {
             let results = invoke(py, op, attrs, &inputs)?;
             if results.len() != outs.len() {
@@ -205,7 +205,7 @@ pub fn invoke_into(
                 return Err(raise(py, ErrorKind::Value, text));
             }
             for (out, result) in outs.iter().zip(&results) {
-                call(py, || out.change(py, |out| mxnp_graph::assign(out, &[], Input::Array(result))))?;
+                out.write(py, |out| mxnp_graph::assign(out, &[], Input::Array(result)))?;
             }
             Ok(())
         }

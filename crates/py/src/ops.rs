@@ -3,7 +3,7 @@
 use crate::array::{NDArray, wrap_any};
 use crate::error::{type_error, value_error};
 use crate::operand::{self, Results, Source, argument, device_of};
-use crate::wait::enter;
+use crate::wait::{enter, settle};
 use crate::{attrs, device};
 use mxnp_core::op::{Arity, Grad};
 use mxnp_core::ops as core_ops;
@@ -101,7 +101,8 @@ pub fn run(
 /// The results as Python gets them: an array, a tuple of several, None where there is none.
 pub fn give(py: Python<'_>, mut results: Results) -> PyResult<Py<PyAny>> {
     match results.len() {
-        0 | 1 => results.pop().map_or_else(|| Ok(py.None()), |array| wrap_any(py, array)),
+        0 => settle(py).map(|()| py.None()),
+        1 => wrap_any(py, results.swap_remove(0)),
         _ => {
             let arrays: Vec<Py<PyAny>> =
                 results.into_iter().map(|array| wrap_any(py, array)).collect::<PyResult<_>>()?;

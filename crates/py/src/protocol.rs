@@ -3,7 +3,6 @@
 
 use crate::array::NDArray;
 use crate::convert;
-use crate::error::call;
 use crate::lists::with_numpy;
 use crate::operand::is_numpy;
 use crate::ufunc;
@@ -136,6 +135,6 @@ fn by_numpy<'py>(
     let result = func.call(args, Some(&plain))?;
     let device = ours.get().get(py).device();
     let array = convert::array(&result, None, device)?;
-    call(py, || ours.get().change(py, |out| mxnp_graph::assign(out, &[], Input::Array(&array))))?;
+    ours.get().write(py, |out| mxnp_graph::assign(out, &[], Input::Array(&array)))?;
     Ok(ours.into_any())
 }

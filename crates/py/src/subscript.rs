@@ -4,7 +4,7 @@ use crate::array::{NDArray, transpose, wrap};
 use crate::error::{call, type_error};
 use crate::index::{self, Index};
 use crate::operand::{self, Operand, Source};
-use crate::wait::enter;
+use crate::wait::{enter, settle};
 use mxnp_core::attrs::{Attrs, Ints};
 use mxnp_core::ops::{arith, index as ops};
 use mxnp_core::{DType, IndexItem};
@@ -76,9 +76,8 @@ fn set(target: &NDArray, key: &Bound<'_, PyAny>, value: &Operand<'_>) -> PyResul
     let is_recorded = modes::is_recording() && is_traced;
     if !is_recorded && let Some((mask, count)) = index::only_mask(key, array.shape())? {
         let rest = [value.input(), Input::Array(&mask)];
-        return call(py, || {
-            target.change(py, |target| mxnp_graph::update(&ops::MASK_PUT, ops::masked(count), target, &rest))
-        });
+        return target
+            .write(py, |target| mxnp_graph::update(&ops::MASK_PUT, ops::masked(count), target, &rest));
     }
     let index = index::read(key, array.shape(), array.device())?;
     if index.arrays.is_empty() {
@@ -92,12 +91,11 @@ fn set(target: &NDArray, key: &Bound<'_, PyAny>, value: &Operand<'_>) -> PyResul
     let mut rest: SmallVec<[Input<'_>; 4]> = SmallVec::from_iter([value.input()]);
     rest.extend(index.arrays.iter().map(|(_, array)| Input::Array(array)));
     if turned.order.is_none() && is_whole(&turned.view, &array) {
-        return call(py, || {
-            target.change(py, |target| mxnp_graph::update(&ops::INDEX_PUT, attrs, target, &rest))
-        });
+        return target.write(py, |target| mxnp_graph::update(&ops::INDEX_PUT, attrs, target, &rest));
     }
     let mut view = Handle::new(turned.view);
-    call(py, || mxnp_graph::update(&ops::INDEX_PUT, attrs, &mut view, &rest))
+    call(py, || mxnp_graph::update(&ops::INDEX_PUT, attrs, &mut view, &rest))?;
+    settle(py)
 }
 
 /// Whether a view shows all of an array as it is.
@@ -117,7 +115,7 @@ fn set_basic(
     {
         return Ok(());
     }
-    call(py, || target.change(py, |target| mxnp_graph::assign(target, items, value.input())))
+    target.write(py, |target| mxnp_graph::assign(target, items, value.input()))
 }
 
 /// While recording: the indexed part is made anew, with a gradient for both, and assigned.
@@ -140,7 +138,7 @@ fn set_recorded(
         }
         made = transpose(py, &made, &back)?;
     }
-    call(py, || target.change(py, |target| mxnp_graph::assign(target, &index.items, Input::Array(&made))))
+    target.write(py, |target| mxnp_graph::assign(target, &index.items, Input::Array(&made)))
 }
 
 /// The mask of `x[mask] = number` with a mask of x's shape: a choice by element, which nothing waits for.
@@ -179,7 +177,7 @@ fn set_where(
     };
     let ins = [Input::Array(mask), value, Input::Array(array)];
     let made = operand::invoke_one(py, &mxnp_core::ops::arith::WHERE, Attrs::NONE, &ins)?;
-    call(py, || target.change(py, |target| mxnp_graph::assign(target, &[], Input::Array(&made))))
+    target.write(py, |target| mxnp_graph::assign(target, &[], Input::Array(&made)))
 }
 
 #[pymethods]

@@ -149,11 +149,8 @@ impl Ufunc {
             && options.outs.len() == 1
             && let Some(Some(out)) = options.outs.first()
         {
-            crate::error::call(py, || {
-                out.get().change(py, |out| {
-                    mxnp_graph::invoke_into(self.op, self.attrs.clone(), &inputs, &mut [out])
-                })
-            })?;
+            out.get()
+                .write(py, |out| mxnp_graph::invoke_into(self.op, self.attrs.clone(), &inputs, &mut [out]))?;
             return Ok(out.clone().into_any().unbind());
         }
         let mut results = operand::invoke(py, self.op, self.attrs.clone(), &inputs)?;
@@ -232,9 +229,7 @@ impl Ufunc {
             if !fits && out.get().get(py).ndim() < result.ndim() {
                 return Err(value_error(py, format!("{}: output array has the wrong shape", self.name)));
             }
-            crate::error::call(py, || {
-                out.get().change(py, |out| mxnp_graph::assign(out, &[], Input::Array(&result)))
-            })?;
+            out.get().write(py, |out| mxnp_graph::assign(out, &[], Input::Array(&result)))?;
             given.push(out.clone().into_any().unbind());
         }
         match given.len() {

@@ -22,6 +22,13 @@ pub fn enter(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
+/// What a call that touched memory lent to foreign code does last: waits until it is finished, GIL released. No borrow
+/// of an array is alive.
+#[inline]
+pub fn settle(py: Python<'_>) -> PyResult<()> {
+    if mxnp_graph::owed::is_owing() { call_detached(py, || Ok(())) } else { Ok(()) }
+}
+
 /// Drops what workers could not: buffers and objects of Python.
 pub fn release(_py: Python<'_>) {
     drop(mxnp_graph::release::take());

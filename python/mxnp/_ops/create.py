@@ -164,7 +164,7 @@ def _like(value: Any, a: Any, dtype: Any, shape: Any, device: Any, out: ndarray 
         x.dtype if dtype is None else dtype,
         x.device if device is None else device,
     )
-    return deliver(made, out)
+    return deliver(_core.constant_in(made, x), out)
 
 
 def zeros_like(

@@ -55,7 +55,7 @@ def arange_like(
     count = x.size if axis is None else x.shape[normalize_axis(axis, x.ndim)]
     steps = onp.arange(count) // (1 if repeat is None else repeat)
     made = _core.array(start + step * steps, x.dtype, x.device if ctx is None else ctx)
-    return made.reshape(x.shape) if axis is None else made
+    return _core.constant_in(made.reshape(x.shape) if axis is None else made, x)
 
 
 def broadcast_like(lhs: Any, rhs: Any, lhs_axes: Any = None, rhs_axes: Any = None) -> ndarray:
@@ -130,16 +130,18 @@ def shape_array(data: Any) -> ndarray:
     >>> npx.shape_array(np.ones((2, 3)))
     array([2, 3], dtype=int64)
     """
-    return _core.array(onp.array(as_array(data).shape, "int64"))
+    x = as_array(data)
+    return _core.constant_in(_core.array(onp.array(x.shape, "int64")), x)
 
 
 def stop_gradient(data: Any) -> ndarray:
-    """`data` without its history: gradients stop here.
+    """`data` as a constant: gradients stop here, and a backward from it gives zeros.
 
     >>> npx.stop_gradient(np.ones(1))
     array([1.])
     """
-    return as_array(data).detach()
+    x = as_array(data)
+    return _core.constant_in(x.detach(), x)
 
 
 def nonzero(a: Any) -> ndarray:

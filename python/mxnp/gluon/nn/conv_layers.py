@@ -12,6 +12,8 @@ from ..block import HybridBlock
 from ._common import axis_size, check_layout, device_of, spread, whole
 from .activations import Activation
 
+Size = int | tuple[int, ...]
+
 
 class _Conv(HybridBlock):
     """A convolution (cross-correlation) over the spatial axes of its layouts."""
@@ -21,17 +23,17 @@ class _Conv(HybridBlock):
     def __init__(
         self,
         channels: int,
-        kernel_size: int | tuple[int, ...],
-        strides: int | tuple[int, ...] = 1,
-        padding: int | tuple[int, ...] = 0,
-        dilation: int | tuple[int, ...] = 1,
-        groups: int = 1,
-        layout: str | None = None,
-        activation: str | None = None,
-        use_bias: bool = True,
-        weight_initializer: Any = None,
-        bias_initializer: Any = "zeros",
-        in_channels: int = 0,
+        kernel_size: Size,
+        strides: Size,
+        padding: Size,
+        dilation: Size,
+        groups: int,
+        layout: str | None,
+        activation: str | None,
+        use_bias: bool,
+        weight_initializer: Any,
+        bias_initializer: Any,
+        in_channels: int,
         **kwargs: Any,
     ) -> None:
         """Compute `activation(x * weight + bias)`.
@@ -154,6 +156,39 @@ class Conv1D(_Conv):
 
     _layouts = ("NCW", "NWC")
 
+    def __init__(
+        self,
+        channels: int,
+        kernel_size: Size,
+        strides: Size = 1,
+        padding: Size = 0,
+        dilation: Size = 1,
+        groups: int = 1,
+        layout: str = "NCW",
+        activation: str | None = None,
+        use_bias: bool = True,
+        weight_initializer: Any = None,
+        bias_initializer: Any = "zeros",
+        in_channels: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        """As the class says; every size is a number, or one per spatial axis."""
+        super().__init__(
+            channels,
+            kernel_size,
+            strides,
+            padding,
+            dilation,
+            groups,
+            layout,
+            activation,
+            use_bias,
+            weight_initializer,
+            bias_initializer,
+            in_channels,
+            **kwargs,
+        )
+
 
 class Conv2D(_Conv):
     """2-D convolution over (N, C, H, W), or `layout='NHWC'`.
@@ -166,6 +201,39 @@ class Conv2D(_Conv):
 
     _layouts = ("NCHW", "NHWC")
 
+    def __init__(
+        self,
+        channels: int,
+        kernel_size: Size,
+        strides: Size = (1, 1),
+        padding: Size = (0, 0),
+        dilation: Size = (1, 1),
+        groups: int = 1,
+        layout: str = "NCHW",
+        activation: str | None = None,
+        use_bias: bool = True,
+        weight_initializer: Any = None,
+        bias_initializer: Any = "zeros",
+        in_channels: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        """As the class says; every size is a number, or one per spatial axis."""
+        super().__init__(
+            channels,
+            kernel_size,
+            strides,
+            padding,
+            dilation,
+            groups,
+            layout,
+            activation,
+            use_bias,
+            weight_initializer,
+            bias_initializer,
+            in_channels,
+            **kwargs,
+        )
+
 
 class Conv3D(_Conv):
     """3-D convolution over (N, C, D, H, W), or `layout='NDHWC'`.
@@ -175,6 +243,39 @@ class Conv3D(_Conv):
     """
 
     _layouts = ("NCDHW", "NDHWC")
+
+    def __init__(
+        self,
+        channels: int,
+        kernel_size: Size,
+        strides: Size = (1, 1, 1),
+        padding: Size = (0, 0, 0),
+        dilation: Size = (1, 1, 1),
+        groups: int = 1,
+        layout: str = "NCDHW",
+        activation: str | None = None,
+        use_bias: bool = True,
+        weight_initializer: Any = None,
+        bias_initializer: Any = "zeros",
+        in_channels: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        """As the class says; every size is a number, or one per spatial axis."""
+        super().__init__(
+            channels,
+            kernel_size,
+            strides,
+            padding,
+            dilation,
+            groups,
+            layout,
+            activation,
+            use_bias,
+            weight_initializer,
+            bias_initializer,
+            in_channels,
+            **kwargs,
+        )
 
 
 def __getattr__(name: str) -> Any:

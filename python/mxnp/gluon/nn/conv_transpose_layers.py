@@ -8,9 +8,7 @@ from mxnp import npx
 from mxnp.error import MXNetValueError
 
 from ._common import spread
-from .conv_layers import _Conv
-
-Size = int | tuple[int, ...]
+from .conv_layers import Size, _Conv
 
 
 class _ConvTranspose(_Conv):
@@ -22,17 +20,17 @@ class _ConvTranspose(_Conv):
         self,
         channels: int,
         kernel_size: Size,
-        strides: Size = 1,
-        padding: Size = 0,
-        output_padding: Size = 0,
-        dilation: Size = 1,
-        groups: int = 1,
-        layout: str | None = None,
-        activation: str | None = None,
-        use_bias: bool = True,
-        weight_initializer: Any = None,
-        bias_initializer: Any = "zeros",
-        in_channels: int = 0,
+        strides: Size,
+        padding: Size,
+        output_padding: Size,
+        dilation: Size,
+        groups: int,
+        layout: str | None,
+        activation: str | None,
+        use_bias: bool,
+        weight_initializer: Any,
+        bias_initializer: Any,
+        in_channels: int,
         **kwargs: Any,
     ) -> None:
         """Each spatial size becomes (size - 1) stride - 2 padding + dilation (kernel - 1) + 1 + output_padding.
@@ -96,6 +94,41 @@ class Conv1DTranspose(_ConvTranspose):
 
     _layouts = ("NCW",)
 
+    def __init__(
+        self,
+        channels: int,
+        kernel_size: Size,
+        strides: Size = 1,
+        padding: Size = 0,
+        output_padding: Size = 0,
+        dilation: Size = 1,
+        groups: int = 1,
+        layout: str = "NCW",
+        activation: str | None = None,
+        use_bias: bool = True,
+        weight_initializer: Any = None,
+        bias_initializer: Any = "zeros",
+        in_channels: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        """As the class says; every size is a number, or one per spatial axis."""
+        super().__init__(
+            channels,
+            kernel_size,
+            strides,
+            padding,
+            output_padding,
+            dilation,
+            groups,
+            layout,
+            activation,
+            use_bias,
+            weight_initializer,
+            bias_initializer,
+            in_channels,
+            **kwargs,
+        )
+
 
 class Conv2DTranspose(_ConvTranspose):
     """2-D transposed convolution over (N, C, H, W).
@@ -108,6 +141,41 @@ class Conv2DTranspose(_ConvTranspose):
 
     _layouts = ("NCHW",)
 
+    def __init__(
+        self,
+        channels: int,
+        kernel_size: Size,
+        strides: Size = (1, 1),
+        padding: Size = (0, 0),
+        output_padding: Size = (0, 0),
+        dilation: Size = (1, 1),
+        groups: int = 1,
+        layout: str = "NCHW",
+        activation: str | None = None,
+        use_bias: bool = True,
+        weight_initializer: Any = None,
+        bias_initializer: Any = "zeros",
+        in_channels: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        """As the class says; every size is a number, or one per spatial axis."""
+        super().__init__(
+            channels,
+            kernel_size,
+            strides,
+            padding,
+            output_padding,
+            dilation,
+            groups,
+            layout,
+            activation,
+            use_bias,
+            weight_initializer,
+            bias_initializer,
+            in_channels,
+            **kwargs,
+        )
+
 
 class Conv3DTranspose(_ConvTranspose):
     """3-D transposed convolution over (N, C, D, H, W).
@@ -119,3 +187,38 @@ class Conv3DTranspose(_ConvTranspose):
     """
 
     _layouts = ("NCDHW",)
+
+    def __init__(
+        self,
+        channels: int,
+        kernel_size: Size,
+        strides: Size = (1, 1, 1),
+        padding: Size = (0, 0, 0),
+        output_padding: Size = (0, 0, 0),
+        dilation: Size = (1, 1, 1),
+        groups: int = 1,
+        layout: str = "NCDHW",
+        activation: str | None = None,
+        use_bias: bool = True,
+        weight_initializer: Any = None,
+        bias_initializer: Any = "zeros",
+        in_channels: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        """As the class says; every size is a number, or one per spatial axis."""
+        super().__init__(
+            channels,
+            kernel_size,
+            strides,
+            padding,
+            output_padding,
+            dilation,
+            groups,
+            layout,
+            activation,
+            use_bias,
+            weight_initializer,
+            bias_initializer,
+            in_channels,
+            **kwargs,
+        )

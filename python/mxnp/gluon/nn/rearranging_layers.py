@@ -53,6 +53,10 @@ class PixelShuffle1D(_PixelShuffle):
 
     _ndim = 1
 
+    def __init__(self, factor: int | tuple[int, ...]) -> None:
+        """`factor`: a number, or one per spatial axis, by which each is enlarged."""
+        super().__init__(factor)
+
 
 class PixelShuffle2D(_PixelShuffle):
     """(N, f1 f2 C, H, W) to (N, C, H f1, W f2).
@@ -63,6 +67,10 @@ class PixelShuffle2D(_PixelShuffle):
 
     _ndim = 2
 
+    def __init__(self, factor: int | tuple[int, ...]) -> None:
+        """`factor`: a number, or one per spatial axis, by which each is enlarged."""
+        super().__init__(factor)
+
 
 class PixelShuffle3D(_PixelShuffle):
     """(N, f1 f2 f3 C, D, H, W) to (N, C, D f1, H f2, W f3).
@@ -72,6 +80,10 @@ class PixelShuffle3D(_PixelShuffle):
     """
 
     _ndim = 3
+
+    def __init__(self, factor: int | tuple[int, ...]) -> None:
+        """`factor`: a number, or one per spatial axis, by which each is enlarged."""
+        super().__init__(factor)
 
 
 class ReflectionPad2D(HybridBlock):
