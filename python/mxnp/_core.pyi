@@ -580,7 +580,48 @@ class InitStream:
         self, t: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None, /
     ) -> Literal[False]: ...
 
+# ---- Records
+
+@final
+class Log:
+    """What ran while it was open: the newest `capacity` events, and totals of all."""
+
+    def __new__(cls, capacity: int) -> Self: ...
+    def open(self) -> None: ...
+    def close(self) -> None:
+        """Ends the recording; what is there stays."""
+
+    def events(self) -> tuple[list[dict[str, Any]], int]:
+        """The events, oldest first, and how many older ones were dropped.
+
+        All have `kind`, `thread` (a number of `record_threads`), `start` and `end` (of `record_now`).
+        'flush': `flush` (its number), `cached` and `plan`, a dict of `calls` (names), `units`, `dead`, `merged` (numbers
+        of calls) and `unfused` (bytes).
+        'unit': `flush`, `plan`, `unit` (its number in the plan's `units`, dicts of `label`, `kind`, `ops`, `calls`,
+        `shape`, `reads`, `writes`, `scalars`, `reuses` and `products`), `queued`, `outcome`, `error`, `shares` (of
+        parallel loops: loop, thread, start, end, chunks), `live` (bytes) and `unfinished` (tasks).
+        'span': `name`.
+        """
+
+    def totals(self) -> list[tuple[str, str, int, int, int, int]]:
+        """Kind, name, count, and sum, least and most of nanoseconds (for 'memory', bytes)."""
+
+    def clear_events(self) -> None: ...
+    def clear_totals(self) -> None: ...
+
+def record_now() -> int:
+    """Nanoseconds, on the clock of all records."""
+
+def record_thread(name: str) -> int:
+    """Names the calling thread in records and gives its number."""
+
+def record_threads() -> list[str]:
+    """The threads' names by number."""
+
 # ---- Engine and memory
+
+def settle() -> None:
+    """Waits for everything; errors of tasks stay for the waits that they concern."""
 
 def waitall() -> None: ...
 def flush() -> None:

@@ -137,6 +137,9 @@ pub struct Saves {
 /// Chooses another op for some operands.
 pub type Instead = fn(&[Meta]) -> Option<&'static Op>;
 
+/// Counts multiplications with an addition: (shapes of the operands, shape of the first result).
+pub type Products = fn(&[&[usize]], &[usize]) -> u64;
+
 /// How many inputs an op takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arity {
@@ -167,6 +170,8 @@ pub struct Op {
     pub instead: Option<Instead>,
     /// Heavy enough to flush what came before it and to open a segment of its own.
     pub heavy: bool,
+    /// How many products it sums, for operands of these shapes and a first result of that one.
+    pub products: Option<Products>,
 }
 
 impl Op {
@@ -186,6 +191,7 @@ impl Op {
             random: false,
             instead: None,
             heavy: false,
+            products: None,
         }
     }
 

@@ -118,15 +118,23 @@ impl Engine {
     ///
     /// Errors: as [`Engine::wait_read`].
     pub fn wait_all(&self) -> Result<(), TaskError> {
+        self.settle()?;
+        let shared = self.shared();
+        shared.faults.take_first(shared.now()).map_or(Ok(()), Err)
+    }
+
+    /// Waits until every task pushed so far has finished. Raises no fault: each stays for the waits it concerns.
+    ///
+    /// Errors: only [`EngineError::Interrupted`] and [`EngineError::WaitInTask`].
+    pub fn settle(&self) -> Result<(), TaskError> {
         let shared = self.shared();
         outside_tasks()?;
         if shared.kind() == Kind::Naive {
             let _visit = Visit::new(shared);
             shared.finish_line();
-        } else {
-            shared.wait_for_all()?;
+            return Ok(());
         }
-        shared.faults.take_first(shared.now()).map_or(Ok(()), Err)
+        shared.wait_for_all()
     }
 
     /// Whether some worker has nothing to do, so that handing work over is worth it. A cheap guess; false
@@ -183,6 +191,12 @@ impl Engine {
     /// ends the wait with [`EngineError::Interrupted`].
     pub fn set_interrupt_check(check: fn() -> bool) {
         let _ = INTERRUPT.set(check);
+    }
+
+    /// How many tasks are unfinished, and how many bytes they keep alive.
+    pub fn unfinished(&self) -> (usize, usize) {
+        let gate = &self.shared().gate;
+        (gate.tasks(), gate.bytes())
     }
 
     /// Counts and levels.

@@ -6,7 +6,7 @@ use crate::node::Edge;
 use crate::place::{LayoutRef, Place};
 use crate::release::Owner;
 use crate::value::Value;
-use crate::{exec, registry, segment, trace};
+use crate::{exec, record, registry, segment, trace};
 use mxnp_core::op::Meta;
 use mxnp_core::shape::checked_numel;
 use mxnp_core::storage::Buffer;
@@ -160,6 +160,7 @@ impl Array {
     /// Errors: what the op that computes it found in its data.
     pub fn wait_to_read(&self) -> Result<()> {
         let value = &*self.at.value;
+        let _span = (record::is_on() && !self.is_ready()).then(|| record::span("wait_to_read"));
         segment::flush_writer(value);
         Ok(engine().wait_read(value)?)
     }
@@ -167,6 +168,7 @@ impl Array {
     /// Waits until nothing reads or writes the value any more. May block.
     pub fn wait_to_write(&self) -> Result<()> {
         let value = &*self.at.value;
+        let _span = record::span("wait_to_write");
         segment::flush_users(value);
         Ok(engine().wait_write(value)?)
     }

@@ -6,8 +6,10 @@ use crate::error::{Error, Result};
 use crate::plan::{BoundPass, Kernel};
 use crate::segment;
 use crate::value::Value;
+use crate::watch::Watch;
 use mxnp_core::kernel::pass::{self, Slot};
 use mxnp_core::op::{KernelArgs, Run};
+use mxnp_core::par::Parallel;
 use mxnp_core::view::{View, ViewMut};
 use mxnp_core::{ErrorKind, Layout};
 use mxnp_engine::{Context, Hint, Task, TaskError, Tracked, Var, VarRef, engine};
@@ -19,16 +21,30 @@ fn var(value: &Arc<Value>) -> VarRef {
 }
 
 /// The engine's form of a pass.
-pub(crate) fn pass_task(bound: BoundPass) -> Task {
+pub(crate) fn pass_task(bound: BoundPass, watch: Option<Box<Watch>>) -> Task {
     let unit = bound.unit();
     let donors = unit.donations.iter().map(|&(from, _)| &bound.values[from]);
     let reads = bound.values[..unit.reads].iter().map(var).collect();
     let writes = bound.values[unit.reads..].iter().chain(donors).map(var).collect();
     let bytes = bound.values.iter().map(|value| value.bytes).sum();
-    Task { name: unit.name, bytes, reads, writes, run: Box::new(move |ctx| run_pass(&bound, ctx)) }
+    let name = unit.name;
+    let run = Box::new(move |ctx: &Context| watched(watch, ctx, |par| run_pass(&bound, par)));
+    Task { name, bytes, reads, writes, run }
 }
 
-fn run_pass(bound: &BoundPass, ctx: &Context) -> std::result::Result<(), TaskError> {
+/// Runs a task's body, and notes it where somebody asked for that.
+fn watched(
+    watch: Option<Box<Watch>>,
+    ctx: &Context,
+    body: impl FnOnce(&dyn Parallel) -> std::result::Result<(), TaskError>,
+) -> std::result::Result<(), TaskError> {
+    match watch {
+        None => body(ctx.parallel()),
+        Some(watch) => watch.run(ctx.parallel(), body),
+    }
+}
+
+fn run_pass(bound: &BoundPass, par: &dyn Parallel) -> std::result::Result<(), TaskError> {
     let (unit, values) = (bound.unit(), &bound.values);
     for &(from, to) in &unit.donations {
         // SAFETY: the task lists both among its writes; the optimiser found that nobody reads `from` later.
@@ -54,23 +70,24 @@ fn run_pass(bound: &BoundPass, ctx: &Context) -> std::result::Result<(), TaskErr
         unit.slots.iter().zip(&bases).map(|(place, &base)| Slot { base, layout: &place.layout }).collect();
     // SAFETY: every slot has memory for its layout; the optimiser kept the aliasing rules of a pass. The unit's
     // layouts are always the same.
-    unsafe { pass::run_again(&unit.pass, &unit.program, &slots, &bound.scalars, ctx.parallel()) };
+    unsafe { pass::run_again(&unit.pass, &unit.program, &slots, &bound.scalars, par) };
     values[unit.reads..].iter().for_each(|value| value.set_computed());
     Ok(())
 }
 
 /// The engine's form of a kernel.
-pub(crate) fn kernel_task(kernel: Kernel) -> Task {
+pub(crate) fn kernel_task(kernel: Kernel, watch: Option<Box<Watch>>) -> Task {
     let call = &kernel.call;
     let reads = call.ins.iter().filter_map(In::place).map(|place| var(&place.value)).collect();
     let writes = call.outs.iter().map(|out| var(&out.at.value)).collect();
     let bytes = call.touched().map(|(value, _)| value.bytes).sum();
     let name = call.op.name;
-    let run = Box::new(move |ctx: &Context| run_kernel(&kernel, ctx).map_err(|e| TaskError::new(name, e)));
+    let body = move |par: &dyn Parallel| run_kernel(&kernel, par).map_err(|e| TaskError::new(name, e));
+    let run = Box::new(move |ctx: &Context| watched(watch, ctx, body));
     Task { name, bytes, reads, writes, run }
 }
 
-fn run_kernel(kernel: &Kernel, ctx: &Context) -> mxnp_core::Result<()> {
+fn run_kernel(kernel: &Kernel, par: &dyn Parallel) -> mxnp_core::Result<()> {
     let call = &kernel.call;
     let Run::Kernel(run) = call.op.run else {
         return Err(mxnp_core::Error::new(ErrorKind::Internal, call.op.name, "its body failed"));
@@ -107,14 +124,8 @@ fn run_kernel(kernel: &Kernel, ctx: &Context) -> mxnp_core::Result<()> {
             None
         });
     }
-    let args = KernelArgs {
-        op: call.op.name,
-        attrs: &call.attrs,
-        ins: &ins,
-        outs: &outs,
-        par: ctx.parallel(),
-        draw: call.draw,
-    };
+    let args =
+        KernelArgs { op: call.op.name, attrs: &call.attrs, ins: &ins, outs: &outs, par, draw: call.draw };
     run(&args)?;
     call.outs.iter().for_each(|out| out.at.value.set_computed());
     Ok(())

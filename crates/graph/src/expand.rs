@@ -30,7 +30,10 @@ pub(crate) fn expand(calls: Calls) -> Calls {
 fn expand_one(call: Box<Call>, out: &mut Calls) {
     match call.op.run {
         Run::Body(_) => match body(&call) {
-            Ok(inner) => inner.into_iter().for_each(|c| expand_one(c, out)),
+            Ok(inner) => inner.into_iter().for_each(|mut inner| {
+                inner.number = call.number;
+                expand_one(inner, out);
+            }),
             Err(_) => out.push(call),
         },
         Run::Kernel(_) => convert_inputs(call, out),
@@ -48,7 +51,9 @@ fn convert_inputs(mut call: Box<Call>, out: &mut Calls) {
             let device = place.value.device;
             let Ok(to) = fresh_out(call.op.name, &form, device, 0) else { continue };
             let converted = to.at.clone();
-            out.push(copy_call(In::Place(place.clone()), place.dtype, to));
+            let mut copy = copy_call(In::Place(place.clone()), place.dtype, to);
+            copy.number = call.number;
+            out.push(copy);
             *input = In::Place(converted);
         }
     }

@@ -6,7 +6,7 @@
 
 #![cfg_attr(not(unix), allow(dead_code, reason = "only Unix forks"))]
 
-use crate::{place, random, registry, release};
+use crate::{place, random, record, registry, release};
 use mxnp_core::storage;
 use std::cell::RefCell;
 use std::sync::Once;
@@ -21,10 +21,11 @@ thread_local! {
 
 extern "C" fn take() {
     let _ = HELD.try_with(|held| {
-        let locks: [Box<dyn Held>; 5] = [
+        let locks: [Box<dyn Held>; 6] = [
             Box::new(registry::lock()),
             Box::new(place::lock()),
             Box::new(random::lock()),
+            Box::new(record::lock()),
             Box::new(release::lock()),
             Box::new(storage::lock()),
         ];

@@ -5,6 +5,7 @@
 //! value written in the pass is read only through the same layout at the same element; otherwise the run ends.
 
 use crate::call::{Call, In, Number, Out};
+use crate::described::Part;
 use crate::liveness::Liveness;
 use crate::place::{LayoutRef, Place};
 use crate::plan::PassUnit;
@@ -28,7 +29,7 @@ struct Produced {
 
 pub(crate) struct Fuser {
     shape: Shape,
-    names: SmallVec<[&'static str; 2]>,
+    parts: Vec<Part>,
     regs: Vec<DType>,
     loads: Vec<Load>,
     steps: Vec<Step>,
@@ -48,7 +49,7 @@ impl Fuser {
         };
         let mut fuser = Fuser {
             shape,
-            names: SmallVec::new(),
+            parts: Vec::with_capacity(8),
             regs: Vec::with_capacity(8),
             loads: Vec::with_capacity(4),
             steps: Vec::with_capacity(8),
@@ -104,7 +105,7 @@ impl Fuser {
             self.produced.retain(|p| !p.at.is(&out.at.value));
         }
         self.produced.push(Produced { at: out.at.clone(), reg, fresh: out.fresh });
-        self.name(call.op.name);
+        self.name(call);
         true
     }
 
@@ -118,12 +119,12 @@ impl Fuser {
         let tail =
             ReduceTail { reg, fold, result: out.computed, axes, target: usize::MAX, dtype: out.at.dtype };
         self.reduce = Some((tail, at));
-        self.name(call.op.name);
+        self.name(call);
         true
     }
 
-    fn name(&mut self, name: &'static str) {
-        self.names.push(name);
+    fn name(&mut self, call: &Call) {
+        self.parts.push(Part { op: call.op.name, call: call.number as usize });
     }
 
     /// Whether what the call reads was either not written in this pass, or at the same elements.
@@ -242,15 +243,16 @@ impl Fuser {
             tail.target = self.slots.len() - 1;
             tail
         });
-        let Fuser { shape, regs, loads, steps, slots, scalars, names, .. } = self;
+        let Fuser { shape, regs, loads, steps, slots, scalars, parts, .. } = self;
         let pass = Pass { shape, regs, loads, steps, stores, reduce };
         PassUnit {
-            name: names[names.len() - 1],
+            name: parts[parts.len() - 1].op,
             pass,
             slots,
             scalars,
             reads,
             donations,
+            parts: parts.into(),
             program: OnceLock::new(),
         }
     }

@@ -12,17 +12,17 @@ use mxnp_core::op::Run;
 use mxnp_engine::{Kind, engine};
 use std::sync::Arc;
 
-/// The work of a flush, in program order.
-pub(crate) fn units(calls: Calls, structure: &Structure) -> Vec<Unit> {
+/// The work of a flush, in program order; and the numbers of the calls that kernels before them took over.
+pub(crate) fn units(calls: Calls, structure: &Structure) -> (Vec<Unit>, Vec<u32>) {
     let fuse = modes::fusion() && engine().kind() != Kind::Naive;
     let mut calls = expand::expand(calls);
     let mut life = Liveness::of(&calls, structure);
     let dropped = drop_dead(&mut calls, &life);
-    let retargeted = fuse && retarget(&mut calls, &life);
-    if dropped || retargeted {
+    let merged = if fuse { retarget(&mut calls, &life) } else { vec![] };
+    if dropped || !merged.is_empty() {
         life = Liveness::of(&calls, structure);
     }
-    group(calls, &life, fuse)
+    (group(calls, &life, fuse), merged)
 }
 
 /// Groups runs of fusable calls into passes; everything else is a unit of its own.
@@ -60,14 +60,16 @@ fn kernel_of(call: Box<Call>, life: &Liveness) -> Kernel {
 }
 
 /// Where a kernel's result is only copied into existing memory of the same form (a gradient into its buffer),
-/// the kernel writes there at once.
-fn retarget(calls: &mut Calls, life: &Liveness) -> bool {
-    let before = calls.len();
+/// the kernel writes there at once. Gives the numbers of the copies that are gone.
+fn retarget(calls: &mut Calls, life: &Liveness) -> Vec<u32> {
+    let mut merged = Vec::new();
     let mut at = 0;
     while at < calls.len() {
         match producer(calls, at, life) {
             Some((maker, out)) => {
-                let target = calls.remove(at).outs.swap_remove(0);
+                let mut copy = calls.remove(at);
+                merged.push(copy.number);
+                let target = copy.outs.swap_remove(0);
                 let fresh = &mut calls[maker].outs[out];
                 // Both are all of their values, but the copy may see the result in another shape.
                 fresh.at.value = target.at.value;
@@ -76,7 +78,7 @@ fn retarget(calls: &mut Calls, life: &Liveness) -> bool {
             None => at += 1,
         }
     }
-    calls.len() < before
+    merged
 }
 
 /// The kernel call, and which of its outputs, that the copy numbered `at` only passes on.

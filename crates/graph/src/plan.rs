@@ -2,13 +2,16 @@
 //! one structure; and a cache of them.
 
 use crate::call::{Call, Calls, Number};
+use crate::described::{Described, Part};
 use crate::device::Device;
 use crate::exec;
 use crate::hash::{AddressMap, key};
 use crate::optimise;
 use crate::place::{LayoutRef, Place};
+use crate::record::Flush;
 use crate::structure::Structure;
 use crate::value::Value;
+use crate::watch::Watch;
 use mxnp_core::Scalar;
 use mxnp_core::attrs::Attrs;
 use mxnp_core::kernel::pass::{Kept, Pass};
@@ -36,6 +39,8 @@ pub(crate) struct PassUnit<V = Arc<Value>> {
     pub reads: usize,
     /// Slots whose buffers go to results: (from, to).
     pub donations: Vec<(usize, usize)>,
+    /// The ops it is made of.
+    pub parts: Box<[Part]>,
     /// What the first run of the pass made ready for the next.
     pub program: OnceLock<Kept>,
 }
@@ -63,6 +68,9 @@ struct Temporary {
 pub(crate) struct Plan {
     units: Vec<Unit<u32>>,
     temporaries: Vec<Temporary>,
+    /// The calls that the kernels before them took over.
+    merged: Vec<u32>,
+    described: OnceLock<Arc<Described>>,
 }
 
 impl Plan {
@@ -77,29 +85,42 @@ impl Plan {
                 (structure.len() + temporaries.len() - 1) as u32
             }),
         };
-        let real = optimise::units(calls, structure);
+        let (real, merged) = optimise::units(calls, structure);
         let units = real.iter().map(|unit| numbered(unit, &mut number)).collect();
-        Plan { units, temporaries }
+        Plan { units, temporaries, merged, described: OnceLock::new() }
     }
 
-    /// The tasks that run the plan on a list of calls of its structure.
-    pub fn tasks(self: &Arc<Plan>, calls: &[Call], structure: &Structure) -> impl Iterator<Item = Task> {
+    /// What it runs on calls of its structure, in words.
+    pub fn described(&self, calls: &[Call]) -> Arc<Described> {
+        self.described.get_or_init(|| Arc::new(Described::new(calls, &self.units, &self.merged))).clone()
+    }
+
+    /// The tasks that run the plan on a list of calls of its structure, and note it for `flush`.
+    pub fn tasks(
+        self: &Arc<Plan>,
+        calls: &[Call],
+        structure: &Structure,
+        flush: Option<&Arc<Flush>>,
+    ) -> impl Iterator<Item = Task> {
         let made = |t: &Temporary| Arc::new(Value::pending(t.bytes, t.device, 0));
         let temporaries: Vec<Arc<Value>> = self.temporaries.iter().map(made).collect();
         let value = move |number: &u32| match (*number as usize).checked_sub(structure.len()) {
             None => structure.value(calls, *number as usize).clone(),
             Some(own) => temporaries[own].clone(),
         };
-        self.units.iter().enumerate().map(move |(at, unit)| match unit {
-            Unit::Pass(pass) => {
-                let values = pass.slots.iter().map(|slot| value(&slot.value)).collect();
-                let scalars = pass.scalars.iter().map(|&n| bound(n, structure).value).collect();
-                exec::pass_task(BoundPass { plan: self.clone(), at, values, scalars })
-            }
-            Unit::Kernel(Kernel { call, wanted }) => {
-                let mut call = call.map(&value, |number| bound(number, structure));
-                call.draw = calls[call.number as usize].draw;
-                exec::kernel_task(Kernel { call: Box::new(call), wanted: wanted.clone() })
+        self.units.iter().enumerate().map(move |(at, unit)| {
+            let watch = flush.map(|flush| Watch::new(flush, at));
+            match unit {
+                Unit::Pass(pass) => {
+                    let values = pass.slots.iter().map(|slot| value(&slot.value)).collect();
+                    let scalars = pass.scalars.iter().map(|&n| bound(n, structure).value).collect();
+                    exec::pass_task(BoundPass { plan: self.clone(), at, values, scalars }, watch)
+                }
+                Unit::Kernel(Kernel { call, wanted }) => {
+                    let mut call = call.map(&value, |number| bound(number, structure));
+                    call.draw = calls[call.number as usize].draw;
+                    exec::kernel_task(Kernel { call: Box::new(call), wanted: wanted.clone() }, watch)
+                }
             }
         })
     }
@@ -122,6 +143,7 @@ fn numbered(unit: &Unit, number: &mut dyn FnMut(&Arc<Value>) -> u32) -> Unit<u32
             scalars: pass.scalars.clone(),
             reads: pass.reads,
             donations: pass.donations.clone(),
+            parts: pass.parts.clone(),
             program: OnceLock::new(),
         })),
         Unit::Kernel(Kernel { call, wanted }) => {
@@ -172,21 +194,21 @@ const KEPT: usize = 128;
 const SEEN: usize = 256;
 
 impl Plans {
-    /// The plan for a list of calls of this structure.
-    pub fn find(&mut self, calls: &[Call], structure: &Structure) -> Arc<Plan> {
+    /// The plan for a list of calls of this structure, and whether it was there.
+    pub fn find(&mut self, calls: &[Call], structure: &Structure) -> (Arc<Plan>, bool) {
         self.clock += 1;
         let hash = structure.hash();
         let fits = |entry: &&mut Entry| entry.hash == hash && entry.is_for(calls, structure);
         if let Some(entry) = self.entries.iter_mut().find(fits) {
             entry.used = self.clock;
-            return entry.plan.clone();
+            return (entry.plan.clone(), true);
         }
         MADE.fetch_add(1, Relaxed);
         let plan = Arc::new(Plan::new(calls.iter().cloned().map(Box::new).collect(), structure));
         if self.came_before(hash) {
             self.keep(Entry::new(hash, calls, structure, plan.clone(), self.clock));
         }
-        plan
+        (plan, false)
     }
 
     /// Whether a structure of this hash came before; notes it if not.

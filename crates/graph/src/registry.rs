@@ -1,6 +1,7 @@
 //! The segments of all threads: found by number, flushed together before a wait for everything, a fork or exit.
 
 use crate::error::Result;
+use crate::record;
 use crate::segment::Segment;
 use crate::sync::RwLock;
 use crate::value::SegmentId;
@@ -83,8 +84,18 @@ pub(crate) fn flush_others(own: SegmentId) {
 ///
 /// Errors: the first error that no wait has raised yet.
 pub fn wait_all() -> Result<()> {
+    let _span = record::span("waitall");
     flush_others(0);
     Ok(engine().wait_all()?)
+}
+
+/// Flushes every segment and waits until everything has finished; errors stay for the waits of those they concern. May
+/// block.
+///
+/// Errors: only an interrupt.
+pub fn settle() -> Result<()> {
+    flush_others(0);
+    Ok(engine().settle()?)
 }
 
 /// Takes the lock, over a fork.
@@ -105,6 +116,7 @@ pub fn after_fork(child: bool) {
         return engine().after_fork_parent();
     }
     engine().after_fork_child();
+    record::forget();
     let own = with_own(|segment| segment.id);
     let mut segments = SEGMENTS.write();
     LOST.store(segments.len(), Ordering::Relaxed);

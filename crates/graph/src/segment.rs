@@ -5,6 +5,7 @@
 
 use crate::call::{Call, In};
 use crate::plan::Plans;
+use crate::record::{self, Flush};
 use crate::registry;
 use crate::structure::Structure;
 use crate::sync::Mutex;
@@ -178,12 +179,17 @@ impl Segment {
         let hint = if inner.work < INLINE { Hint::Inline } else { Hint::Queue };
         let mut calls = std::mem::take(&mut inner.calls);
         (inner.work, inner.bytes, inner.since) = (0, 0, None);
+        let start = record::is_on().then(record::now);
         inner.structure.read(&mut calls);
-        let plan = inner.plans.find(&calls, &inner.structure);
-        for task in plan.tasks(&calls, &inner.structure) {
+        let (plan, cached) = inner.plans.find(&calls, &inner.structure);
+        let flush = start.map(|start| Flush::new(start, cached, plan.described(&calls)));
+        for task in plan.tasks(&calls, &inner.structure, flush.as_ref()) {
             if let Some(ready) = engine().push(task, hint) {
                 take(ready);
             }
+        }
+        if let Some(flush) = flush {
+            flush.finish();
         }
         inner.structure.clear_marks(&calls, self.id);
         calls.clear();

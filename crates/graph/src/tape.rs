@@ -10,7 +10,7 @@ use crate::inferred::{Form, Inference};
 use crate::invoke::invoke;
 use crate::node::{Edge, Kind, Node, Parent, Saved, SavedValues, Slot};
 use crate::rules::Eager;
-use crate::{modes, trace};
+use crate::{modes, record, trace};
 use mxnp_core::op::{Grad, Meta, Run};
 use mxnp_core::ops::{arith, cast, create};
 use mxnp_core::rules::{Sym, Vjp};
@@ -158,6 +158,7 @@ pub fn backward(
     train_mode: bool,
 ) -> Result<()> {
     trace::end_early("computes gradients");
+    let _span = record::span("backward");
     let _modes = Modes::set(false, train_mode);
     let mut walk = Walk { keep: retain_graph, ..Walk::default() };
     walk.start(heads, head_grads)?;
@@ -182,6 +183,7 @@ pub fn grad(
         return Err(Error::Op(error.with_hint("call attach_grad() on it before autograd.record()")));
     }
     trace::end_early("computes gradients");
+    let _span = record::span("grad");
     let _modes = Modes::set(create_graph, train_mode);
     let mut walk = Walk { keep: retain_graph || create_graph, ..Walk::default() };
     walk.start(heads, head_grads)?;

@@ -20,6 +20,7 @@ mod operators;
 mod ops;
 mod print;
 mod protocol;
+mod record;
 mod signature;
 mod subscript;
 mod tree;
@@ -66,6 +67,8 @@ mod _core {
     use crate::print::set_repr;
     #[pymodule_export]
     use crate::protocol::register_array_functions;
+    #[pymodule_export]
+    use crate::record::{Log, record_now, record_thread, record_threads, settle};
     #[pymodule_export]
     use crate::ufunc::{_ufunc, Ufunc, ufunc_names};
     use pyo3::prelude::*;

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from mxnp import _core
 from mxnp.error import (
@@ -30,6 +30,9 @@ from ._naming import BlockNames
 from ._parameter import Parameter, UninitializedParameterError
 from ._parameter_dict import ParameterDict
 from ._summary import print_summary
+
+if TYPE_CHECKING:
+    from mxnp._explain import Explanation
 
 
 class Block:
@@ -404,6 +407,20 @@ class Block:
         """Pass `hybridize` on to the children; see HybridBlock.hybridize."""
         for _, block in self._children.blocks():
             block.hybridize(active, **kwargs)
+
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+        """Call the block and show what ran for it: see `mxnp.engine.explain`.
+
+        Of a hybridized block it is what its compiled graph runs: where the call made that graph, a second one is shown.
+
+        >>> net = nn.Dense(4, activation="relu", in_units=8)
+        >>> net.initialize()
+        >>> net.explain(np.ones((2, 8))).totals["kernels"]
+        1
+        """
+        from mxnp import _explain
+
+        return _explain.run(self, args, kwargs)
 
     def summary(self, *inputs: Any) -> None:
         """Print a table of the blocks, their output shapes and parameter counts for one forward of `inputs`."""

@@ -228,6 +228,7 @@ pub static MATMUL: Op = Op {
     saves: Saves { inputs: 0b11, outputs: 0 },
     cross: 0b11,
     heavy: true,
+    products: Some(|ins, out| (out.iter().product::<usize>() * ins[0].last().unwrap_or(&1)) as u64),
     ..Op::new("matmul", 2, infer_matmul, Run::Kernel(run_matmul))
 };
 

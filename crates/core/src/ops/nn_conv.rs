@@ -291,6 +291,11 @@ fn grad_convolution<'r>(v: &Vjp<'r>) -> SmallVec<[Option<Sym<'r>>; 3]> {
     out
 }
 
+/// The products that a convolution's result of shape `y` sums: for each of its elements one for each of a filter's.
+fn products(y: &[usize], w: &[usize]) -> u64 {
+    (y.iter().product::<usize>() * w[1..].iter().product::<usize>()) as u64
+}
+
 /// `convolution(x, weight, bias)`: the cross-correlation that MXNet calls convolution. x is (N, C, ...), the
 /// weight (num_filter, C / num_group, *kernel).
 pub static CONVOLUTION: Op = Op {
@@ -299,6 +304,7 @@ pub static CONVOLUTION: Op = Op {
     grad: Grad::Vjp(grad_convolution),
     saves: Saves { inputs: 0b11, outputs: 0 },
     heavy: true,
+    products: Some(|ins, out| products(out, ins[1])),
     ..Op::new("convolution", 2, infer_convolution, Run::Kernel(run_convolution))
 };
 
@@ -347,6 +353,7 @@ pub static CONV_DATA_GRAD: Op = Op {
     }),
     saves: Saves { inputs: 0b11, outputs: 0 },
     heavy: true,
+    products: Some(|ins, _| products(ins[0], ins[1])),
     ..Op::new(
         "conv_data_grad",
         2,
@@ -392,6 +399,7 @@ pub static CONV_WEIGHT_GRAD: Op = Op {
     }),
     saves: Saves { inputs: 0b11, outputs: 0 },
     heavy: true,
+    products: Some(|ins, out| products(ins[1], out)),
     ..Op::new(
         "conv_weight_grad",
         2,
