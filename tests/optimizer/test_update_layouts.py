@@ -14,13 +14,18 @@ def arrays(count: int, view) -> list:
     return [view(np.array(rng.uniform(0.1, 1, (40, 6)).astype("float32"))) for _ in range(count)]
 
 
+def call(update, *columns, lr=0.1, wd=0.0, **attrs):
+    """The update of one weight."""
+    update(*([array] for array in columns), [lr], [wd], **attrs)
+
+
 @pytest.mark.parametrize("view", [lambda a: a.T, lambda a: a[::2], lambda a: a[:, 1:4], lambda a: a[::-1]])
 @pytest.mark.parametrize(("update", "states", "attrs"), UPDATES)
 def test_views_are_updated_as_copies_are(update, states, attrs, view):
     views = arrays(2 + states, view)
     copies = [v.copy() for v in views]
-    update(*views, lr=0.1, wd=0.01, rescale_grad=0.5, **attrs)
-    update(*copies, lr=0.1, wd=0.01, rescale_grad=0.5, **attrs)
+    call(update, *views, wd=0.01, rescale_grad=0.5, **attrs)
+    call(update, *copies, wd=0.01, rescale_grad=0.5, **attrs)
     for a, b in zip(views, copies, strict=True):
         onp.testing.assert_array_equal(a.asnumpy(), b.asnumpy())
 
@@ -29,8 +34,8 @@ def test_views_are_updated_as_copies_are(update, states, attrs, view):
 def test_a_weight_that_is_its_own_gradient(update, states, attrs):
     weight, *rest = arrays(1 + states, lambda a: a)
     twin, *others = [a.copy() for a in (weight, *rest)]
-    update(weight, weight, *rest, lr=0.1, wd=0.01, rescale_grad=0.5, **attrs)
-    update(twin, twin.copy(), *others, lr=0.1, wd=0.01, rescale_grad=0.5, **attrs)
+    call(update, weight, weight, *rest, wd=0.01, rescale_grad=0.5, **attrs)
+    call(update, twin, twin.copy(), *others, wd=0.01, rescale_grad=0.5, **attrs)
     onp.testing.assert_array_equal(weight.asnumpy(), twin.asnumpy())
 
 
@@ -38,6 +43,6 @@ def test_a_weight_that_is_its_own_gradient(update, states, attrs):
 def test_a_gradient_that_is_not_a_number_is_not_clipped_to_one(update, states, attrs):
     weight, grad, *rest = arrays(2 + states, lambda a: a)
     grad[0, 0] = onp.nan
-    update(weight, grad, *rest, lr=0.1, clip_gradient=0.5, **attrs)
+    call(update, weight, grad, *rest, clip_gradient=0.5, **attrs)
     assert onp.isnan(weight.asnumpy()[0, 0])
     assert onp.isfinite(weight.asnumpy()[1:]).all()

@@ -71,7 +71,7 @@ fn row(name: &str, op: &str, items: &[(&str, AttrValue)], ins: &[Array]) {
         .iter()
         // SAFETY: as above.
         .map(|x| Some(unsafe { ViewMut::new(x.base(), &x.layout, x.dtype) }))
-        .chain(op.writes.iter().map(|&i| {
+        .chain(op.writes.among(ins.len()).into_iter().map(|i| {
             // SAFETY: as above; nothing reads the input while the kernel writes it.
             Some(unsafe { ViewMut::new(ins[i].base(), &ins[i].layout, ins[i].dtype) })
         }))

@@ -140,6 +140,32 @@ pub type Instead = fn(&[Meta]) -> Option<&'static Op>;
 /// Counts multiplications with an addition: (shapes of the operands, shape of the first result).
 pub type Products = fn(&[&[usize]], &[usize]) -> u64;
 
+/// Which of its inputs an op updates in place.
+#[derive(Clone, Copy)]
+pub enum Writes {
+    These(&'static [usize]),
+    /// Of an op that takes any number of arrays: by how many inputs it has.
+    Of(fn(inputs: usize) -> SmallVec<[usize; 4]>),
+}
+
+impl Writes {
+    /// The positions among so many inputs.
+    pub fn among(self, inputs: usize) -> SmallVec<[usize; 4]> {
+        match self {
+            Writes::These(these) => these.iter().copied().collect(),
+            Writes::Of(of) => of(inputs),
+        }
+    }
+
+    /// How many there are among so many inputs.
+    pub fn count(self, inputs: usize) -> usize {
+        match self {
+            Writes::These(these) => these.len(),
+            Writes::Of(of) => of(inputs).len(),
+        }
+    }
+}
+
 /// How many inputs an op takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arity {
@@ -163,7 +189,7 @@ pub struct Op {
     /// How many of the outputs are hidden (batch statistics, pool indices): the last ones.
     pub hidden: usize,
     /// Which inputs the op updates in place (running statistics).
-    pub writes: &'static [usize],
+    pub writes: Writes,
     /// Whether it draws random numbers.
     pub random: bool,
     /// Which op takes its place for such operands, if any: what the elementwise loop cannot refuse.
@@ -187,7 +213,7 @@ impl Op {
             saves: Saves { inputs: 0, outputs: 0 },
             cross: 0,
             hidden: 0,
-            writes: &[],
+            writes: Writes::These(&[]),
             random: false,
             instead: None,
             heavy: false,

@@ -40,15 +40,15 @@ pub struct Task {
 impl Task {
     /// Drops repeated writes: a task counts once as a writer of a variable.
     pub(crate) fn drop_repeated_writes(&mut self) {
-        let mut i = 1;
-        while i < self.writes.len() {
-            let rank = self.writes[i].var().rank();
-            if self.writes[..i].iter().any(|earlier| earlier.var().rank() == rank) {
-                self.writes.remove(i);
-            } else {
-                i += 1;
+        let mut seen: SmallVec<[usize; 8]> = SmallVec::new(); // sorted
+        self.writes.retain(|written| {
+            let rank = written.var().rank();
+            let place = seen.binary_search(&rank);
+            if let Err(place) = place {
+                seen.insert(place, rank);
             }
-        }
+            place.is_err()
+        });
     }
 }
 

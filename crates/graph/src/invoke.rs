@@ -39,7 +39,7 @@ pub fn invoke(op: &'static Op, attrs: Attrs, ins: &[Input]) -> Result<Arrays> {
         }
         let call = new_call(op, attrs, ins, known, outs)?;
         let node = is_recorded(ins).then(|| record(&call, ins));
-        let visible = call.outs.len() - op.hidden - op.writes.len();
+        let visible = call.outs.len() - op.hidden - op.writes.count(ins.len());
         let mut results = Arrays::new();
         for out in &call.outs[..visible] {
             results.push(Array::new(out.at.clone()));
@@ -208,7 +208,7 @@ pub(crate) fn new_call(
     known: Arc<Inference>,
     mut outs: SmallVec<[Out; 1]>,
 ) -> Result<Call> {
-    for &i in op.writes {
+    for i in op.writes.among(ins.len()) {
         match &ins[i] {
             Input::Array(array) if array.is_writable() => {
                 outs.push(Out { at: array.at.clone(), computed: array.dtype(), fresh: false });

@@ -113,7 +113,8 @@ impl Lister<'_> {
                 }
             });
         }
-        let results = call.outs.len() - call.op.writes.len();
+        let writes = call.op.writes.count(call.ins.len());
+        let results = call.outs.len() - writes;
         let outs: SmallVec<[&Spot; 2]> = call.outs[..results].iter().map(|out| &out.at).collect();
         for out in call.outs[..results].iter().filter(|out| !out.fresh) {
             // A write to all of an array makes it this call's result; its views are those of the old one.
@@ -122,7 +123,7 @@ impl Lister<'_> {
             }
             self.known.retain(|spot, _| spot.slot != out.at.slot);
         }
-        if results == 0 && !call.op.writes.is_empty() {
+        if results == 0 && writes > 0 {
             return Err(LOST);
         }
         let number = self.nodes.len();

@@ -47,7 +47,7 @@ fn group(calls: Calls, life: &Liveness, fuse: bool) -> Vec<Unit> {
 
 /// A kernel with only those hidden outputs that somebody reads.
 fn kernel_of(call: Box<Call>, life: &Liveness) -> Kernel {
-    let visible = call.outs.len() - call.op.writes.len() - call.op.hidden;
+    let visible = call.outs.len() - call.op.writes.count(call.ins.len()) - call.op.hidden;
     let hidden = visible..visible + call.op.hidden;
     let wanted = (0..call.outs.len())
         .map(|i| {

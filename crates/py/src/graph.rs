@@ -465,7 +465,7 @@ fn rows<'py, 'a>(
                     attrs.set_item(key, value)?;
                 }
                 row.set_item("hidden", op.hidden)?;
-                row.set_item("writes", op.writes.to_vec())?;
+                row.set_item("writes", op.writes.among(node.ins.len()).to_vec())?;
                 ("call", op.name.to_string())
             }
         };

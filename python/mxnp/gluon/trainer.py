@@ -133,23 +133,23 @@ class Trainer:
     def _trained(self) -> list[int]:
         return [i for i, param in enumerate(self._params) if param.grad_req != "null"]
 
-    def _with_fresh_gradients(self, ignore_stale_grad: bool) -> list[int]:
-        """The parameters to update; raises where a gradient is stale, before anything has changed."""
-        chosen = []
-        replicas = {i: self._params[i].list_data() for i in self._trained()}
-        for i, arrays in replicas.items():
-            stale = [data for data in arrays if not is_fresh_grad(data)]
+    def _with_fresh_gradients(self, ignore_stale_grad: bool) -> dict[int, list[Any]]:
+        """The replicas of the parameters to update; raises where a gradient is stale, before anything has changed."""
+        chosen = {i: self._params[i].list_data() for i in self._trained()}
+        for i, replicas in list(chosen.items()):
+            stale = [data for data in replicas if not is_fresh_grad(data)]
             if not stale:
-                chosen.append(i)
-            elif not ignore_stale_grad:
+                continue
+            if not ignore_stale_grad:
                 raise UserWarning(
                     f"Gradient of Parameter `{self._params[i].name}` on device {stale[0].device} has not been "
                     "updated by backward since the last step: the loss does not depend on it, or there was no "
                     "backward\nhint: step(batch_size, ignore_stale_grad=True) leaves such parameters as they are"
                 )
+            del chosen[i]
         return chosen
 
-    def _sum_gradients(self, chosen: list[int]) -> None:
+    def _sum_gradients(self, chosen: Iterable[int]) -> None:
         for i in chosen:
             if i not in self._stored:
                 replicas = self._params[i].list_data()
@@ -158,20 +158,19 @@ class Trainer:
             gradients = self._params[i].list_grad()
             self._kvstore.pushpull(i, gradients, out=gradients, priority=-i)
 
-    def _update(self, chosen: list[int]) -> None:
+    def _update(self, chosen: dict[int, list[Any]]) -> None:
         if self._update_on_kvstore:
             self._update_in_store(chosen)
         else:
             for device_id, updater in enumerate(self._updaters):
                 self._optimizer._set_current_device(device_id)
-                gradients = [self._params[i].list_grad()[device_id] for i in chosen]
-                weights = [self._params[i].list_data()[device_id] for i in chosen]
-                updater(chosen, gradients, weights)
-        for i in chosen:
-            for data in self._params[i].list_data():
+                weights = [replicas[device_id] for replicas in chosen.values()]
+                updater(list(chosen), [weight.grad for weight in weights], weights)
+        for replicas in chosen.values():
+            for data in replicas:
                 set_fresh_grad(data, False)
 
-    def _update_in_store(self, chosen: list[int]) -> None:
+    def _update_in_store(self, chosen: Iterable[int]) -> None:
         for i in chosen:
             self._share(i)
             self._kvstore.push(i, self._params[i].list_grad(), priority=-i)

@@ -13,7 +13,7 @@ from mxnp import np
 from mxnp._ops.optim import adam_update
 from mxnp.error import MXNetValueError
 
-from .optimizer import Optimizer, register
+from .optimizer import Optimizer, by_kind, register
 from .sgd import norm
 
 __all__ = ["LAMB", "LANS", "AdaBelief", "Adam", "AdamW", "Adamax", "Nadam"]
@@ -98,16 +98,18 @@ class Adam(_TwoMoments):
         self.lazy_update = lazy_update
 
     def fused_step(self, indices: list[int], weights: list, grads: list, states: list) -> None:
-        """`step` in one sweep over each weight."""
+        """`step` in one call for all weights of a dtype."""
         if type(self)._apply is not Adam._apply:
             return self.step(indices, weights, grads, states)
         self._update_count(indices)
-        rates, decays = self._get_lrs(indices), self._get_wds(indices)
-        betas, scale, limit = (self.beta1, self.beta2, self.epsilon), self.rescale_grad, self._clip_limit()
-        for index, weight, grad, (mean, var), lr, wd in zip(
-            indices, weights, grads, states, rates, decays, strict=True
+        rates = [self._corrected(i, lr) for i, lr in zip(indices, self._get_lrs(indices), strict=True)]
+        means, variances = zip(*states, strict=True)
+        constants = (self.beta1, self.beta2, self.epsilon, self.rescale_grad, self._clip_limit())
+        kinds = [None] * len(weights)
+        for _, columns in by_kind(
+            weights, kinds, weights, grads, means, variances, rates, self._get_wds(indices)
         ):
-            adam_update(weight, grad, mean, var, self._corrected(index, lr), *betas, wd, scale, limit)
+            adam_update(*columns, *constants)
         return None
 
     def _apply(self, index: int, weight: Any, grad: Any, state: Any, lr: float, wd: float) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from mxnp import autograd, np
@@ -320,6 +320,17 @@ def _as_lists(index: Any, *rest: Any) -> tuple[Any, ...]:
     if isinstance(index, (list, tuple)):
         return (index, *rest)
     return ([index], *([each] for each in rest))
+
+
+def by_kind(
+    weights: Sequence[Any], kinds: Sequence[Any], *columns: Sequence[Any]
+) -> Iterator[tuple[Any, Sequence[Sequence[Any]]]]:
+    """Each kind with its rows of the columns, those of weights of one dtype and device: what one call can update."""
+    keys = [(weight.dtype, weight.device, kind) for weight, kind in zip(weights, kinds, strict=True)]
+    for key in dict.fromkeys(keys):
+        rows = [i for i, each in enumerate(keys) if each == key]
+        chosen = columns if len(rows) == len(keys) else [[column[i] for i in rows] for column in columns]
+        yield key[-1], chosen
 
 
 register = Optimizer.register

@@ -8,7 +8,7 @@ from typing import Any
 from mxnp import np
 from mxnp._ops.optim import sgd_mom_update, sgd_update
 
-from .optimizer import Optimizer, register
+from .optimizer import Optimizer, by_kind, register
 
 __all__ = ["DCASGD", "LARS", "NAG", "SGD", "SGLD", "Signum", "Test"]
 
@@ -60,17 +60,19 @@ class SGD(_Momentum):
         self.lazy_update = lazy_update
 
     def fused_step(self, indices: list[int], weights: list, grads: list, states: list) -> None:
-        """`step` in one sweep over each weight."""
+        """`step` in one call for all weights of a dtype."""
         if type(self)._apply is not SGD._apply:  # LARS and others that step otherwise
             return self.step(indices, weights, grads, states)
         self._update_count(indices)
         rates, decays = self._get_lrs(indices), self._get_wds(indices)
         scale, limit = self.rescale_grad, self._clip_limit()
-        for weight, grad, mom, lr, wd in zip(weights, grads, states, rates, decays, strict=True):
-            if mom is None:
-                sgd_update(weight, grad, lr, wd, scale, limit)
+        with_momentum = [state is not None for state in states]
+        rows = by_kind(weights, with_momentum, weights, grads, states, rates, decays)
+        for has_momentum, (chosen, their_grads, moms, lrs, wds) in rows:
+            if has_momentum:
+                sgd_mom_update(chosen, their_grads, moms, lrs, wds, self.momentum, scale, limit)
             else:
-                sgd_mom_update(weight, grad, mom, lr, self.momentum, wd, scale, limit)
+                sgd_update(chosen, their_grads, lrs, wds, scale, limit)
         return None
 
     def _apply(self, index: int, weight: Any, grad: Any, state: Any, lr: float, wd: float) -> None:

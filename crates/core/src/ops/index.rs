@@ -7,7 +7,7 @@ use crate::kernel::gather::{self, Add, Axis, Bound, Rows, places};
 use crate::kernel::moves::{self, dense};
 use crate::kernel::scratch::Space;
 use crate::layout::contiguous_strides;
-use crate::op::{Arity, Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
+use crate::op::{Arity, Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves, Writes};
 use crate::ops::shape::check_scalar_fits;
 use crate::rules::{IntoOperand, Operand, Sym, Vjp};
 use crate::shape::{Shape, broadcast, check_axis, checked_numel, display};
@@ -336,7 +336,7 @@ pub static INDEX_PUT: Op = Op {
     arity: Arity::AtLeast(3),
     attrs: At::read,
     grad: Grad::None("an in-place write; index_assign is its recorded form"),
-    writes: &[0],
+    writes: Writes::These(&[0]),
     ..Op::new(
         "index_put",
         3,

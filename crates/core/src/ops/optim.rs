@@ -1,15 +1,17 @@
-//! Optimizers' updates in one sweep over weight, gradient and state: sgd_update, sgd_mom_update, adam_update.
-//! They write in place; the learning rate, weight decay and gradient scale are operands, since they change from
-//! step to step. Computed in the weight's precision, half types in float32.
+//! Optimizers' updates in one sweep over weight, gradient and state, of any number of weights in one call:
+//! sgd_update, sgd_mom_update, adam_update. They write in place; the learning rates, weight decays and the gradients'
+//! scale are operands, since they change from step to step. Computed in the weight's precision, half types in float32.
 
 use crate::kernel::lane::Lane;
 use crate::kernel::moves::Shared;
 use crate::kernel::num::Float;
 use crate::kernel::walk::{GRAIN, Walk};
-use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Op, Run};
+use crate::layout::Layout;
+use crate::op::{Arity, Grad, InferArgs, Inferred, KernelArgs, Op, Run, Writes};
+use crate::par::{Parallel, Serial};
 use crate::shape::display;
 use crate::view::View;
-use crate::{DType, Error, Result, attrs, isa_versions, with_type};
+use crate::{DType, Element, Error, Result, attrs, isa_versions, with_type};
 use smallvec::{SmallVec, smallvec};
 
 attrs! {
@@ -27,14 +29,32 @@ attrs! {
     }
 }
 
-/// Weight, gradient and states of one shape and dtype, then the three scalars.
-fn infer_update(a: &InferArgs) -> Result<Inferred> {
-    let arrays = a.ins.len() - 3;
-    let weight = &a.ins[0];
-    if !weight.dtype.is_float() {
-        return Err(Error::DType { op: a.op, dtype: weight.dtype, expected: "weights are floats" });
+/// How many weights there are among the inputs: K arrays for each, then the three numbers.
+fn weights_among(inputs: usize, k: usize) -> usize {
+    (inputs - 3) / k
+}
+
+/// What an update of weights with K arrays each writes: all but the gradients, which come second.
+fn written<const K: usize>(inputs: usize) -> SmallVec<[usize; 4]> {
+    let n = weights_among(inputs, K);
+    (0..n * K).filter(|i| i / n != 1).collect()
+}
+
+/// The weights, their gradients, their states (each kind by itself, in the same order), of one shape a weight and
+/// one dtype; then the learning rates and weight decays (one, or one a weight) and the gradients' scale.
+fn infer_update<const K: usize>(a: &InferArgs) -> Result<Inferred> {
+    let n = weights_among(a.ins.len(), K);
+    let (arrays, numbers) = a.ins.split_at(n * K);
+    if numbers.len() != 3 {
+        let text = format!("takes {K} arrays for each weight and 3 numbers, got {} inputs", a.ins.len());
+        return Err(Error::type_(a.op, text));
     }
-    for x in &a.ins[1..arrays] {
+    let dtype = arrays[0].dtype;
+    if !dtype.is_float() {
+        return Err(Error::DType { op: a.op, dtype, expected: "weights are floats" });
+    }
+    for (i, x) in arrays.iter().enumerate() {
+        let weight = &arrays[i % n];
         if x.shape != weight.shape {
             let text = format!(
                 "gradient and states must have the weight's shape {}, got {}",
@@ -43,18 +63,22 @@ fn infer_update(a: &InferArgs) -> Result<Inferred> {
             );
             return Err(Error::value(a.op, text));
         }
-    }
-    for state in &a.ins[2..arrays] {
-        if state.dtype != weight.dtype {
-            let text = format!("states must have the weight's dtype {}, got {}", weight.dtype, state.dtype);
+        if x.dtype != dtype && i / n != 1 {
+            let text = format!("weights and states must have one dtype, got {dtype} and {}", x.dtype);
             return Err(Error::type_(a.op, text));
         }
     }
-    if let Some(x) = a.ins[arrays..].iter().find(|x| !x.shape.is_empty()) {
-        let text = format!("lr, wd and rescale_grad must be single numbers, got shape {}", display(&x.shape));
+    let [rates @ .., scale] = numbers else { unreachable!("three, as checked") };
+    if let Some(x) = rates.iter().find(|x| !x.shape.is_empty() && x.shape[..] != [n]) {
+        let text =
+            format!("lr and wd must be single numbers or one a weight, got shape {}", display(&x.shape));
         return Err(Error::value(a.op, text));
     }
-    let mut ins: SmallVec<[DType; 4]> = SmallVec::from_elem(weight.dtype, arrays);
+    if !scale.shape.is_empty() {
+        let text = format!("rescale_grad must be a single number, got shape {}", display(&scale.shape));
+        return Err(Error::value(a.op, text));
+    }
+    let mut ins: SmallVec<[DType; 4]> = SmallVec::from_elem(dtype, n * K);
     ins.extend([DType::F64; 3]);
     Ok(Inferred { ins, outs: smallvec![] })
 }
@@ -63,7 +87,8 @@ fn infer_update(a: &InferArgs) -> Result<Inferred> {
 trait Weight: Lane<Wide: Float + Sync> {}
 impl<T: Lane<Wide: Float + Sync>> Weight for T {}
 
-/// The numbers of a step. What an update does not use is zero.
+/// The numbers of one weight's step. What an update does not use is zero.
+#[derive(Clone, Copy)]
 struct Step<A> {
     lr: A,
     wd: A,
@@ -77,11 +102,13 @@ struct Step<A> {
 }
 
 impl<A: Float> Step<A> {
-    fn of(a: &KernelArgs, clip: Option<f64>, keep: [f64; 2], epsilon: f64) -> Step<A> {
+    /// The step of weight `i`.
+    fn of(a: &KernelArgs, i: usize, clip: Option<f64>, keep: [f64; 2], epsilon: f64) -> Step<A> {
         let [lr, wd, rescale] = [3, 2, 1].map(|back| {
             let view: &View = &a.ins[a.ins.len() - back];
-            // SAFETY: the one element of a view without axes.
-            A::of(unsafe { *view.ptr::<f64>() })
+            let step = view.layout.strides.first().map_or(0, |stride| stride * i as isize);
+            // SAFETY: the one element of a view without axes, or that of weight i.
+            A::of(unsafe { *view.ptr::<f64>().offset(step) })
         });
         let clip = clip.map_or(A::INFINITY, A::of);
         let (take, keep, epsilon) = (keep.map(|k| A::of(1.0 - k)), keep.map(A::of), A::of(epsilon));
@@ -148,28 +175,81 @@ isa_versions! {
     args (step: &Step<T::Wide>, at: [*mut T; K], steps: [isize; K], n: usize)
 }
 
-/// Updates every element; K - 2 states are read and written in place.
-fn sweep<T: Weight, U: Update<K>, const K: usize>(a: &KernelArgs, step: Step<T::Wide>) {
-    let targets: SmallVec<[_; 3]> = a.outs.iter().flatten().copied().collect();
-    let grad = &a.ins[1];
-    // Array 0 is the weight, 1 the gradient, the others states.
-    let strides: [&[isize]; K] = std::array::from_fn(|k| match k {
-        0 => &targets[0].layout.strides[..],
-        1 => &grad.layout.strides[..],
-        _ => &targets[k - 1].layout.strides[..],
-    });
-    let starts: [Shared<T>; K] = std::array::from_fn(|k| match k {
-        0 => Shared(targets[0].ptr::<T>()),
-        1 => Shared(grad.ptr::<T>().cast_mut()),
-        _ => Shared(targets[k - 1].ptr::<T>()),
-    });
-    let walk = Walk::new(&grad.layout.shape, strides);
+/// Updates every weight in place, with K - 2 states each: large ones one after the other in chunks, small ones side
+/// by side. `step(i)` is that of weight i.
+fn sweep<T: Weight, U: Update<K>, const K: usize>(
+    a: &KernelArgs,
+    step: impl Fn(usize) -> Step<T::Wide> + Sync,
+) {
+    let n = weights_among(a.ins.len(), K);
+    let size = |i: usize| a.ins[i].layout.shape.iter().product::<usize>();
+    if n > 1 && overlap::<T, K>(a, n) {
+        (0..n).for_each(|i| update_weight::<T, U, K>(a, n, i, &step(i), a.par));
+        return;
+    }
+    let mut groups: SmallVec<[SmallVec<[usize; 16]>; 4]> = SmallVec::new();
+    let mut room = 0;
+    for i in 0..n {
+        if n == 1 || size(i) >= GRAIN {
+            update_weight::<T, U, K>(a, n, i, &step(i), a.par);
+            continue;
+        }
+        if groups.is_empty() || room < size(i) {
+            groups.push(SmallVec::new());
+            room = GRAIN;
+        }
+        room -= size(i);
+        groups.last_mut().expect("one was pushed").push(i);
+    }
+    let run = |group: usize, par: &dyn Parallel| {
+        groups[group].iter().for_each(|&i| update_weight::<T, U, K>(a, n, i, &step(i), par));
+    };
+    match groups.len() {
+        0 => {}
+        1 => run(0, &Serial),
+        many => a.par.run(many, &|group| run(group, &Serial)),
+    }
+}
+
+/// Array `k` of weight `i`: its first element and its layout. 0 is the weight, 1 the gradient, the others states.
+fn array<'a, T: Element>(a: &'a KernelArgs, n: usize, i: usize, k: usize) -> (*mut T, &'a Layout) {
+    let at = k * n + i;
+    if k == 1 {
+        return (a.ins[at].ptr::<T>().cast_mut(), a.ins[at].layout);
+    }
+    let target = a.outs[if k == 0 { i } else { at - n }].as_ref().expect("what is written has memory");
+    (target.ptr::<T>(), target.layout)
+}
+
+/// Whether any two of the arrays may share memory: then the weights must be updated one after the other.
+fn overlap<T: Element, const K: usize>(a: &KernelArgs, n: usize) -> bool {
+    let span = |(from, layout): (*mut T, &Layout)| {
+        let (low, high) = layout.bounds()?;
+        let address = |at: usize| from.wrapping_sub(layout.offset).wrapping_add(at).addr();
+        Some((address(low), address(high)))
+    };
+    let mut spans: Vec<_> = (0..n * K).filter_map(|at| span(array::<T>(a, n, at % n, at / n))).collect();
+    spans.sort_unstable();
+    spans.windows(2).any(|pair| pair[1].0 <= pair[0].1)
+}
+
+/// Updates every element of weight `i` of `n`.
+fn update_weight<T: Weight, U: Update<K>, const K: usize>(
+    a: &KernelArgs,
+    n: usize,
+    i: usize,
+    step: &Step<T::Wide>,
+    par: &dyn Parallel,
+) {
+    let arrays: [(*mut T, &Layout); K] = std::array::from_fn(|k| array::<T>(a, n, i, k));
+    let starts = arrays.map(|(from, _)| Shared(from));
+    let walk = Walk::new(&arrays[0].1.shape, arrays.map(|(_, layout)| &layout.strides[..]));
     let (_, steps) = walk.inner();
     let row = update_loop::<T, U, K>();
-    walk.run(a.par, GRAIN, |offsets, n| {
+    walk.run(par, GRAIN, |offsets, n| {
         let at = std::array::from_fn(|k| starts[k].0.wrapping_offset(offsets[k]));
         // SAFETY: offsets come from the layouts; chunks touch disjoint elements.
-        unsafe { row(&step, at, steps, n) }
+        unsafe { row(step, at, steps, n) }
     });
 }
 
@@ -227,61 +307,65 @@ impl Update<4> for AdamUpdate {
     }
 }
 
-/// `sgd_update(weight, grad, lr, wd, rescale_grad; clip_gradient)`: weight -= lr (clip(rescale grad) + wd weight).
+/// `sgd_update(weights.., grads.., lr, wd, rescale_grad; clip_gradient)`: weight -= lr (clip(rescale grad) + wd weight).
 pub static SGD_UPDATE: Op = Op {
     attrs: Sgd::read,
     grad: Grad::None("an optimizer's update is not differentiated"),
-    writes: &[0],
+    arity: Arity::AtLeast(5),
+    writes: Writes::Of(written::<2>),
     ..Op::new(
         "sgd_update",
         5,
-        infer_update,
+        infer_update::<2>,
         Run::Kernel(|a| {
             let clip = a.attrs.get::<Sgd>().clip_gradient;
             with_type!(floats a.ins[0].dtype, T => {
-                sweep::<T, SgdUpdate, 2>(a, Step::of(a, clip, [0.0; 2], 0.0))
+                sweep::<T, SgdUpdate, 2>(a, |i| Step::of(a, i, clip, [0.0; 2], 0.0))
             }, else {});
             Ok(())
         }),
     )
 };
 
-/// `sgd_mom_update(weight, grad, mom, lr, wd, rescale_grad; momentum, clip_gradient)`: the momentum keeps its
+/// `sgd_mom_update(weights.., grads.., moms.., lr, wd, rescale_grad; momentum, clip_gradient)`: the momentum keeps its
 /// fraction and takes -lr times the gradient; the weight moves by it.
 pub static SGD_MOM_UPDATE: Op = Op {
     attrs: Sgd::read,
     grad: Grad::None("an optimizer's update is not differentiated"),
-    writes: &[0, 2],
+    arity: Arity::AtLeast(6),
+    writes: Writes::Of(written::<3>),
     ..Op::new(
         "sgd_mom_update",
         6,
-        infer_update,
+        infer_update::<3>,
         Run::Kernel(|a| {
             let attrs = a.attrs.get::<Sgd>();
             with_type!(floats a.ins[0].dtype, T => {
-                let step = Step::of(a, attrs.clip_gradient, [attrs.momentum, 0.0], 0.0);
-                sweep::<T, MomentumUpdate, 3>(a, step)
+                let keep = [attrs.momentum, 0.0];
+                sweep::<T, MomentumUpdate, 3>(a, |i| Step::of(a, i, attrs.clip_gradient, keep, 0.0))
             }, else {});
             Ok(())
         }),
     )
 };
 
-/// `adam_update(weight, grad, mean, var, lr, wd, rescale_grad; beta1, beta2, epsilon, clip_gradient)`: Kingma and
+/// `adam_update(weights.., grads.., means.., vars.., lr, wd, rescale_grad; beta1, beta2, epsilon, clip_gradient)`: Kingma and
 /// Ba, 2015; the bias correction is part of `lr`.
 pub static ADAM_UPDATE: Op = Op {
     attrs: Adam::read,
     grad: Grad::None("an optimizer's update is not differentiated"),
-    writes: &[0, 2, 3],
+    arity: Arity::AtLeast(7),
+    writes: Writes::Of(written::<4>),
     ..Op::new(
         "adam_update",
         7,
-        infer_update,
+        infer_update::<4>,
         Run::Kernel(|a| {
             let attrs = a.attrs.get::<Adam>();
             with_type!(floats a.ins[0].dtype, T => {
                 let keep = [attrs.beta1, attrs.beta2];
-                sweep::<T, AdamUpdate, 4>(a, Step::of(a, attrs.clip_gradient, keep, attrs.epsilon))
+                let step = |i| Step::of(a, i, attrs.clip_gradient, keep, attrs.epsilon);
+                sweep::<T, AdamUpdate, 4>(a, step)
             }, else {});
             Ok(())
         }),

@@ -7,7 +7,7 @@ use crate::error::ErrorKind;
 use crate::kernel::bits::{counts_before, each_set};
 use crate::kernel::moves::{self, Shared, dense};
 use crate::kernel::walk::{GRAIN, offsets, split};
-use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
+use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves, Writes};
 use crate::ops::shape::check_scalar_fits;
 use crate::rules::IntoOperand;
 use crate::shape::{Shape, checked_numel, display};
@@ -236,6 +236,6 @@ fn run_put(a: &KernelArgs) -> Result<()> {
 pub static MASK_PUT: Op = Op {
     attrs: Masked::read,
     grad: Grad::None("an in-place write; index_assign is its recorded form"),
-    writes: &[0],
+    writes: Writes::These(&[0]),
     ..Op::new("mask_put", 3, infer_put, Run::Kernel(run_put))
 };

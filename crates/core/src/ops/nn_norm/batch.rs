@@ -7,7 +7,7 @@ use crate::kernel::moves::{Shared, dense};
 use crate::kernel::num::Float;
 use crate::kernel::real::{Real, wide_dtype};
 use crate::kernel::walk::split;
-use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
+use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves, Writes};
 use crate::par::Parallel;
 use crate::rules::{IntoOperand, Sym, Vjp};
 use crate::shape::{Shape, check_axis, display};
@@ -179,7 +179,7 @@ pub static BATCH_NORM: Op = Op {
     grad: Grad::Vjp(grad_batch_norm),
     saves: Saves { inputs: 0b11, outputs: 0b110 },
     hidden: 2,
-    writes: &[3, 4],
+    writes: Writes::These(&[3, 4]),
     ..Op::new("batch_norm", 5, infer_batch_norm, Run::Kernel(run_batch_norm))
 };
 
