@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import Any
 
 from . import _core, autograd, base, context, device, engine, error, libinfo, np, npx, random, runtime, util
@@ -47,6 +48,7 @@ _MODULES = {
     "metric": "gluon.metric",
     "name": "name",
     "optimizer": "optimizer",
+    "profiler": "profiler",
     "sym": "symbol",
     "symbol": "symbol",
     "test_utils": "test_utils",
@@ -74,7 +76,10 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES} - {"Any", "annotations", "importlib"})
+    return sorted({*globals(), *_MODULES} - {"Any", "annotations", "importlib", "os"})
 
 
 __all__ = [name for name in __dir__() if not name.startswith("_")]
+
+if os.environ.get("MXNET_PROFILER_AUTOSTART"):
+    importlib.import_module(".profiler", __name__)._start_by_environment()

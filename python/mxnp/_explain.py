@@ -16,7 +16,7 @@ from . import _core
 
 # More than any function worth reading about; what is beyond it is counted.
 _CAPACITY = 1 << 18
-_WAITS = ("wait_to_read", "wait_to_write", "waitall")
+_WAITS = ("wait_to_read", "wait_to_write", "waitall", "throttle")
 
 
 def run(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Explanation:

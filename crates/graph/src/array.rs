@@ -152,7 +152,7 @@ impl Array {
 
     /// Whether nothing that writes the value is pending or unfinished.
     pub fn is_ready(&self) -> bool {
-        self.at.value.writer() == 0 && mxnp_engine::Tracked::var(&*self.at.value).is_clean()
+        self.at.value.is_ready()
     }
 
     /// Flushes what computes the value and waits for it. May block.
@@ -160,7 +160,7 @@ impl Array {
     /// Errors: what the op that computes it found in its data.
     pub fn wait_to_read(&self) -> Result<()> {
         let value = &*self.at.value;
-        let _span = (record::is_on() && !self.is_ready()).then(|| record::span("wait_to_read"));
+        let _span = record::wait_to_read(value);
         segment::flush_writer(value);
         Ok(engine().wait_read(value)?)
     }

@@ -4,9 +4,9 @@ use crate::array::view_of;
 use crate::call::In;
 use crate::error::{Error, Result};
 use crate::plan::{BoundPass, Kernel};
-use crate::segment;
 use crate::value::Value;
 use crate::watch::Watch;
+use crate::{record, segment};
 use mxnp_core::kernel::pass::{self, Slot};
 use mxnp_core::op::{KernelArgs, Run};
 use mxnp_core::par::Parallel;
@@ -152,8 +152,10 @@ impl Tracked for Done {
 
 /// Waits for a value and calls `f` with its memory, ordered by the engine like any other read. May block.
 pub(crate) fn read(value: &Arc<Value>, f: impl FnOnce(*const u8) + Send) -> Result<()> {
+    let span = record::wait_to_read(value);
     segment::flush_writer(value);
     engine().wait_read(&**value)?;
+    drop(span);
     let done: Arc<Done> = Arc::new(Done(Var::new()));
     let source = value.clone();
     let body: ScopedRun<'_> = Box::new(move |_| {

@@ -6,6 +6,7 @@
 
 use crate::described::Described;
 use crate::sync::{Mutex, RwLock};
+use crate::value::Value;
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -274,6 +275,11 @@ pub struct Span(Option<(&'static str, u64)>);
 #[inline]
 pub fn span(name: &'static str) -> Span {
     Span(is_on().then(|| (name, now())))
+}
+
+/// Notes the wait for a value that has to be waited for.
+pub(crate) fn wait_to_read(value: &Value) -> Span {
+    if is_on() && !value.is_ready() { span("wait_to_read") } else { Span(None) }
 }
 
 impl Drop for Span {

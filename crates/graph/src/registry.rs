@@ -80,6 +80,17 @@ pub(crate) fn flush_others(own: SegmentId) {
     }
 }
 
+/// Holds the calling thread back while too much is queued. May block.
+///
+/// Errors: only an interrupt.
+pub(crate) fn throttle() -> Result<()> {
+    if !engine().is_crowded() {
+        return Ok(());
+    }
+    let _span = record::span("throttle");
+    Ok(engine().throttle()?)
+}
+
 /// Flushes every segment and waits until everything has finished. May block.
 ///
 /// Errors: the first error that no wait has raised yet.

@@ -352,7 +352,7 @@ impl Walk {
             } else {
                 self.visit(&node, heads)?;
                 // A long tape appends more than the queue should hold; no lock is held here.
-                mxnp_engine::engine().throttle()?;
+                crate::registry::throttle()?;
             }
         }
         Ok(())

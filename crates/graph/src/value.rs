@@ -193,6 +193,11 @@ impl Value {
         self.writable
     }
 
+    /// Whether nothing that writes it is pending or unfinished.
+    pub fn is_ready(&self) -> bool {
+        self.writer() == 0 && self.var.is_clean()
+    }
+
     pub fn writer(&self) -> SegmentId {
         self.writer.load(SeqCst)
     }

@@ -17,6 +17,7 @@ static MAIN: AtomicUsize = AtomicUsize::new(0);
 pub fn enter(py: Python<'_>) -> PyResult<()> {
     release(py);
     if engine().is_crowded() {
+        let _span = mxnp_graph::record::span("throttle");
         py.detach(|| engine().throttle()).map_err(|error| task_error(py, &error))?;
     }
     Ok(())

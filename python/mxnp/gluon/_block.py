@@ -411,7 +411,7 @@ class Block:
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """Call the block and show what ran for it: see `mxnp.engine.explain`.
 
-        Of a hybridized block it is what its compiled graph runs: where the call made that graph, a second one is shown.
+        Of a hybridized block it is what its compiled graph runs: where the call made a graph, a second call is shown.
 
         >>> net = nn.Dense(4, activation="relu", in_units=8)
         >>> net.initialize()
@@ -420,7 +420,12 @@ class Block:
         """
         from mxnp import _explain
 
-        return _explain.run(self, args, kwargs)
+        known = self._num_graphs()
+        shown = _explain.run(self, args, kwargs)
+        return shown if self._num_graphs() == known else _explain.run(self, args, kwargs)
+
+    def _num_graphs(self) -> int:
+        return sum(block._num_graphs() for _, block in self._children.blocks())
 
     def summary(self, *inputs: Any) -> None:
         """Print a table of the blocks, their output shapes and parameter counts for one forward of `inputs`."""

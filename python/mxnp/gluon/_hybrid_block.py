@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mxnp import _core
 from mxnp._core import is_tracing as _is_tracing
@@ -15,9 +15,6 @@ from ._cached_graph import traced, untraced
 from ._legacy import F, device_of_first
 from ._op_hooks import Callback, observed
 from ._parameter import Parameter
-
-if TYPE_CHECKING:
-    from mxnp._explain import Explanation
 
 _one_at_a_time = threading.RLock()
 
@@ -119,12 +116,8 @@ class HybridBlock(Block):
         super().register_op_hook(callback, monitor_all)
         self._op_hook = (callback, monitor_all)
 
-    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
-        known = self._compiled.graphs()
-        shown = super().explain(*args, **kwargs)
-        return shown if len(self._compiled.graphs()) == len(known) else super().explain(*args, **kwargs)
-
-    explain.__doc__ = Block.explain.__doc__
+    def _num_graphs(self) -> int:
+        return super()._num_graphs() + len(self._compiled.graphs())
 
     def infer_shape(self, *args: Any) -> None:
         """Set the unknown dimensions of the block's own parameters from the inputs; subclasses with any define it."""
