@@ -266,3 +266,25 @@ def test_functions_with_gradients_of_their_own():
         y.backward()
         assert x.grad.tolist() == [7, 7]
     assert net.runs == [2]
+
+
+def test_constants_between_uses_do_not_change_the_order_of_sums():
+    """A trace keeps each constant, the tape leaves out those before constants: the walk must not depend on that."""
+
+    def choose(a, c):
+        mask = (a > 0).astype("float32") > 0.5
+        return np.where(mask, c.astype("float64"), a), c * c
+
+    rng = onp.random.default_rng(0)
+    values = rng.uniform(-1, 1, (70, 33)), rng.uniform(-3, 3, (70, 1)).astype("float16")
+    found = []
+    for function in (choose, block(choose)):
+        a, c = (np.array(v) for v in values)
+        c.attach_grad()
+        a.attach_grad()
+        with autograd.record():
+            first, second = function(a, c)
+            z = (first * 0.5).sum() + (second * 0.5).astype("float64").sum()
+        z.backward()
+        found.append(c.grad)
+    same_bits(*found)

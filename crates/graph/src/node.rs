@@ -123,9 +123,8 @@ impl Node {
     }
 
     fn made(kind: Kind, known: Arc<Inference>, saved: SavedValues) -> Node {
-        let level = saved.parents.iter().filter_map(|p| p.edge.as_ref()).map(|e| e.node.level + 1).max();
         Node {
-            level: level.unwrap_or(0),
+            level: level_above(&saved.parents),
             kind,
             known,
             saved: Mutex::new(Some(saved)),
@@ -172,7 +171,11 @@ impl Node {
                 Some(_) => keep(parent, edge),
             }
         }
-        Node::made(Kind::Constant, known, SavedValues { parents: kept, ..SavedValues::default() })
+        let mut node =
+            Node::made(Kind::Constant, known, SavedValues { parents: kept, ..SavedValues::default() });
+        // As if nothing had been left out: the order of a walk must not depend on that.
+        node.level = level_above(parents);
+        node
     }
 
     /// The start of a tape, after a constant or nothing.
@@ -218,6 +221,11 @@ impl Node {
     pub fn with_slot<R>(&self, out: usize, f: impl FnOnce(&mut Slot) -> R) -> Option<R> {
         self.slots.lock().get_mut(out).and_then(Option::as_mut).map(f)
     }
+}
+
+/// One more than the greatest level of what is before a node.
+fn level_above(parents: &[Parent]) -> u64 {
+    parents.iter().filter_map(|p| p.edge.as_ref()).map(|edge| edge.node.level + 1).max().unwrap_or(0)
 }
 
 /// Whether a gradient flows from the results of `op` to its inputs. Truth values are locally constant.

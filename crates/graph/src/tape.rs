@@ -259,9 +259,13 @@ struct Walk {
     keep: bool,
     queue: BinaryHeap<Visit>,
     grads: AddressMap<Grads>,
-    /// Breaks ties between nodes of one level, so that the order depends on the program alone.
+    /// Breaks ties between nodes of one level: the one that a gradient reached first comes first, whatever is between
+    /// them that no gradient flows through. Of that a trace keeps more than the tape does.
     order: u64,
 }
+
+/// Comes after every node that a gradient reached.
+const UNREACHED: u64 = u64::MAX;
 
 struct Visit {
     level: u64,
@@ -309,19 +313,26 @@ impl Walk {
         Ok(())
     }
 
-    /// The gradients gathered for a node's outputs; the walk will come by there.
-    fn entry(&mut self, edge: &Edge) -> &mut Grads {
-        let order = self.order;
-        self.order += 1;
-        self.grads.entry(Arc::as_ptr(&edge.node) as usize).or_insert_with(|| {
-            self.queue.push(Visit { level: edge.node.level, order, node: edge.node.clone() });
+    /// Lets the walk come by a node, whether or not a gradient reaches it.
+    fn pass(&mut self, edge: &Edge) {
+        let Walk { queue, grads, .. } = self;
+        grads.entry(Arc::as_ptr(&edge.node) as usize).or_insert_with(|| {
+            queue.push(Visit { level: edge.node.level, order: UNREACHED, node: edge.node.clone() });
             SmallVec::from_elem(None, edge.node.known.outs.len())
-        })
+        });
     }
 
     /// Adds a gradient for an output; the node is visited once all its users have been.
     fn add(&mut self, edge: &Edge, g: Array) -> Result<()> {
-        let entry = self.entry(edge);
+        let Walk { queue, grads, order, .. } = self;
+        let entry = grads
+            .entry(Arc::as_ptr(&edge.node) as usize)
+            .or_insert_with(|| SmallVec::from_elem(None, edge.node.known.outs.len()));
+        if entry.iter().all(Option::is_none) {
+            // Where it stands among the unreached too, it is found to be done there.
+            queue.push(Visit { level: edge.node.level, order: *order, node: edge.node.clone() });
+            *order += 1;
+        }
         let sum = match entry[edge.out].take() {
             Some(sum) => invoke(&arith::ADD, Default::default(), &[(&sum).into(), (&g).into()])?[0].clone(),
             None => g,
@@ -346,9 +357,7 @@ impl Walk {
             }
             let nothing_flows = node.is_leaf() || node.is_constant() || heads.iter().all(Option::is_none);
             if nothing_flows {
-                for edge in node.before() {
-                    self.entry(&edge);
-                }
+                node.before().iter().for_each(|edge| self.pass(edge));
             } else {
                 self.visit(&node, heads)?;
                 // A long tape appends more than the queue should hold; no lock is held here.
@@ -385,7 +394,7 @@ impl Walk {
         for parent in &saved.parents {
             match (&parent.edge, grads.next().flatten()) {
                 (Some(edge), Some(g)) if edge.is_traced() => self.add(edge, g)?,
-                (Some(edge), _) => _ = self.entry(edge),
+                (Some(edge), _) => self.pass(edge),
                 (None, _) => (),
             }
         }
