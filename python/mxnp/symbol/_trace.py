@@ -10,10 +10,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy
+
 from mxnp import _core, name, np
 from mxnp.error import MXNetError
 
-from . import _values
+from . import _spec, _values
 from ._node import Entry, Node, variable
 from ._operators import apply
 from ._trace_rules import PAIRS, PLAIN
@@ -118,6 +120,11 @@ class _Converter:
         """Convert a call."""
         if self.fold(index, node):
             return
+        for _, dtype in node["outputs"]:
+            if dtype.kind == "c":
+                raise MXNetError(
+                    f"export: MXNet's files have no dtype {dtype.name}, which '{node['name']}' gives"
+                )
         rule = _SPECIAL.get(node["name"])
         if rule is not None:
             made = rule(self, index, node)
@@ -130,8 +137,22 @@ class _Converter:
                 f"export: MXNet's files have no operator for mxnp's '{node['name']}'\n"
                 "hint: save_parameters and the Python class bring the network back"
             )
+        made = self.stored(node, made)
         for output, (found, _) in enumerate(made._entries):
             self.entries[index, output] = (found, made._entries[output][1])
+
+    def stored(self, node: Traced, made: Symbol) -> Symbol:
+        """What a write to a whole array leaves there: the result in that array's dtype and shape."""
+        if not _core.op(node["name"]).is_elementwise or node["name"] == "full":
+            return made
+        shape, dtype = tuple(node["outputs"][0][0]), node["outputs"][0][1]
+        metas = [self.nodes[i[0]]["outputs"][i[1]] if isinstance(i, tuple) else i for i in node["inputs"]]
+        arrays = [np.zeros((0,), dtype=m[1]) if isinstance(m, tuple) else m for m in metas]
+        if _core.call(node["name"], arrays, **node["attrs"]).dtype != dtype:
+            made = self.made("Cast", node, made, dtype=dtype.name)
+        if numpy.broadcast_shapes(*(m[0] for m in metas if isinstance(m, tuple))) != shape:
+            made = self.made("_npi_broadcast_to", node, made, shape=shape)
+        return made
 
     def fold(self, index: int, node: Traced) -> bool:
         """Compute what depends on constants alone, such as a range; a filled array has an operator of its own."""
@@ -147,7 +168,8 @@ class _Converter:
             result = _core.call(node["name"], values, **node["attrs"])
         if not isinstance(result, np.ndarray):
             return False
-        self.fixed[index] = result
+        shape = tuple(node["outputs"][0][0])
+        self.fixed[index] = result if result.shape == shape else np.broadcast_to(result, shape)
         return True
 
     def plain(self, node: Traced, rule: str) -> Symbol:
@@ -189,13 +211,24 @@ def _pair(self: _Converter, node: Traced) -> Symbol:
         return self.made(f"_npi_{stem}", node, left, right)
     from .numpy import _broadcast
 
+    if _spec.find(f"_npi_{stem}_scalar") is None:
+        left, right = (_as_symbol(self, node, operand) for operand in (left, right))
+        return self.made(f"_npi_{stem}", node, left, right)
     made = _broadcast(stem, left, right)
     return made.as_nd_ndarray()
+
+
+def _as_symbol(self: _Converter, node: Traced, operand: Operand) -> Symbol:
+    """A number as an array of the result's dtype."""
+    if isinstance(operand, Symbol):
+        return operand
+    return self.made("_full", node, shape=(), value=float(operand), dtype=node["outputs"][0][1].name)
 
 
 def _clip(self: _Converter, index: int, node: Traced) -> Symbol:
     x, low, high = (self.operand(i) for i in node["inputs"])
     if not isinstance(low, Symbol) and not isinstance(high, Symbol):
+        x = _converted(self, node, node["inputs"][0], x)
         return self.made("clip", node, x, a_min=float(low), a_max=float(high))
     from .numpy import _broadcast
 
@@ -205,7 +238,20 @@ def _clip(self: _Converter, index: int, node: Traced) -> Symbol:
 def _where(self: _Converter, index: int, node: Traced) -> Symbol:
     from .numpy import where
 
-    return where(*(self.operand(i) for i in node["inputs"])).as_nd_ndarray()
+    condition, *rest = (self.operand(i) for i in node["inputs"])
+    if not all(
+        isinstance(operand, Symbol) for operand in rest
+    ):  # the operators with a number keep the array's dtype
+        rest = [_converted(self, node, i, x) for i, x in zip(node["inputs"][1:], rest, strict=True)]
+    return where(condition, *rest).as_nd_ndarray()
+
+
+def _converted(self: _Converter, node: Traced, key: Any, operand: Operand) -> Operand:
+    """An array operand in the dtype of the result."""
+    dtype = node["outputs"][0][1]
+    if not isinstance(operand, Symbol) or self.nodes[key[0]]["outputs"][key[1]][1] == dtype:
+        return operand
+    return self.made("Cast", node, operand, dtype=dtype.name)
 
 
 def _reshape(self: _Converter, index: int, node: Traced) -> Symbol:
@@ -349,6 +395,18 @@ def _exp2(self: _Converter, index: int, node: Traced) -> Symbol:
     return self.made("_npi_rpower_scalar", node, x, scalar=2.0, is_int=False)
 
 
+def _same(self: _Converter, index: int, node: Traced) -> Symbol:
+    """Of real numbers, no more than a conversion."""
+    x = self.operand(node["inputs"][0])
+    made = _converted(self, node, node["inputs"][0], x)
+    return self.made("_copy", node, x) if made is x else made
+
+
+def _fabs(self: _Converter, index: int, node: Traced) -> Symbol:
+    x = self.operand(node["inputs"][0])
+    return self.made("_npi_absolute", node, _converted(self, node, node["inputs"][0], x))
+
+
 def _gather(self: _Converter, index: int, node: Traced) -> Symbol:
     if node["attrs"].get("axis", "0") != "0":
         raise MXNetError(
@@ -383,16 +441,19 @@ def _embedding(self: _Converter, index: int, node: Traced) -> Symbol:
 
 _SPECIAL: dict[str, Callable[[_Converter, int, Traced], Symbol]] = {
     "clip": _clip,
+    "conjugate": _same,
     "cumsum": _cumsum,
     "embedding": _embedding,
     "exp2": _exp2,
     "expand_dims": _expand_dims,
+    "fabs": _fabs,
     "full": _full,
     "index_get": _gather,
     "normal": _drawn("_npi_normal", "loc", "scale"),
     "pad": _pad,
     "pick": _pick,
     "reshape": _reshape,
+    "positive": _same,
     "roll": _roll,
     "silu": _silu,
     "slice": _slice,

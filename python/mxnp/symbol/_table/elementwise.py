@@ -257,6 +257,14 @@ def _round_half_away(x: Any) -> Any:
     return np.where(x < 0, np.ceil(x - 0.5), np.floor(x + 0.5)).astype(x.dtype)
 
 
+def _clip(x: Any, a_min: float | None, a_max: float | None) -> Any:
+    """Integers stay integers: files hold every bound as a floating number."""
+    if x.dtype.kind not in "iub":
+        return np.clip(x, a_min, a_max)
+    low, high = (None if bound is None else int(bound) for bound in (a_min, a_max))
+    return np.clip(x, low, high)
+
+
 def _add_n(*args: Any) -> Any:
     return npx.add_n(*args)
 
@@ -271,7 +279,7 @@ def add_rows() -> None:
         "clip _npi_clip",
         "data",
         "a_min:float? a_max:float?",
-        lambda x, a_min, a_max: np.clip(x, a_min, a_max),
+        _clip,
         same=True,
     )
     row("add_n ElementWiseSum _npx_add_n _sum", "*arg", "", _add_n, same=True)

@@ -102,6 +102,11 @@ def _take_rows() -> None:
     row("_npi_advanced_indexing", "data indices", "", lambda data, indices: data[indices])
 
 
+def _number_like(x: Any, scalar: float) -> Any:
+    """A number of a file, which is a floating one there, as the array it stands beside would hold it."""
+    return {"b": bool, "i": int, "u": int}.get(x.dtype.kind, float)(scalar)
+
+
 def _where_rows() -> None:
     row("where", "condition x y", "", _where, types=_where_types)
     row("_npi_where", "condition x y", "", np.where, types=_where_types)
@@ -109,14 +114,14 @@ def _where_rows() -> None:
         "_npi_where_lscalar",
         "condition x",
         "scalar:float=0",
-        lambda condition, y, scalar: np.where(condition, scalar, y),
+        lambda condition, y, scalar: np.where(condition, _number_like(y, scalar), y),
         types=_where_types,
     )
     row(
         "_npi_where_rscalar",
         "condition x",
         "scalar:float=0",
-        lambda condition, x, scalar: np.where(condition, x, scalar),
+        lambda condition, x, scalar: np.where(condition, x, _number_like(x, scalar)),
         types=_where_types,
     )
     row(
