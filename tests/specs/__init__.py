@@ -6,7 +6,7 @@ from pkgutil import iter_modules
 from specs.row import Row
 
 # What the rows are written and run with.
-_HELPERS = {"drive", "programs", "row", "tolerance"}
+_HELPERS = {"drive", "fused", "programs", "row", "tolerance"}
 
 FAMILIES = {
     each.name: import_module(f"specs.{each.name}").ROWS

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as onp
 import pytest
+from hypothesis import settings
 
 from mxnp import _core, np, npx
 from specs import ROWS
@@ -154,6 +155,21 @@ def threads(count: int) -> Iterator[None]:
         yield
     finally:
         _core.set_num_threads(former)
+
+
+@contextlib.contextmanager
+def fusion(on: bool) -> Iterator[None]:
+    """Fusion of elementwise calls on or off, for a while."""
+    former = _core.set_fusion(on)
+    try:
+        yield
+    finally:
+        _core.set_fusion(former)
+
+
+def examples(count: int) -> settings:
+    """So many examples by default, and as many times more in another profile as that profile asks for."""
+    return settings(max_examples=max(1, count * settings.default.max_examples // 100))
 
 
 def same_bits(a: onp.ndarray, b: onp.ndarray) -> bool:
