@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -9,24 +10,31 @@ import numpy
 
 
 class Library:
-    """What the workloads need of a library: `np` (NumPy-like), `array`, `wait`, and the names that differ."""
+    """What the workloads need of a library: `np` (NumPy-like), `array`, `wait`, `jit` where it compiles functions, and
+    the names that differ.
+    """
 
     def __init__(self, name: str):
         self.name = name
         self.wait: Callable[[Any], Any] = lambda x: x
         self.record: Any = None
+        self.jit: Any = None
+        module = __import__(name)
+        self.version: str = module.__version__
         if name == "numpy":
             self.np, self.array = numpy, numpy.array
         elif name in {"mxnp", "mxnet"}:
-            module = __import__(name)
             module.npx.set_np()
-            self.np, self.array, self.npx = module.np, module.np.array, module.npx
+            self.np, self.npx = module.np, module.npx
+            self.array = lambda x: self.np.array(x, dtype=x.dtype)
             self.wait = lambda x: x.wait_to_read()
             self.record = module.autograd.record
         elif name == "torch":
-            import torch
-
-            self.np, self.array = torch, torch.from_numpy
+            module.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
+            self.np, self.array = module, module.from_numpy
+        elif name == "jax":
+            self.np, self.jit = module.numpy, module.jit
+            self.array, self.wait = self.np.asarray, module.block_until_ready
         else:
             raise SystemExit(f"benches: {name} is not known here; add it to Library")
 

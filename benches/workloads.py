@@ -94,7 +94,7 @@ def product(name: str, left: tuple[int, ...], right: tuple[int, ...], turned: st
 
 
 # Square products, where numpy and torch are at their best.
-for size in (64, 256, 512, 1024):
+for size in (64, 256, 512, 1024, 2048):
     product(f"matmul {size}", (size, size), (size, size))
 # A dense layer: forward, and the gradients of data and weight.
 product("dense 128x784x256", (128, 784), (256, 784), "b")
@@ -204,7 +204,8 @@ for _batch in (8, 128):
         )
 
 
-importlib.import_module("moving")  # registers more
+for _module in ("heart", "moving"):
+    importlib.import_module(_module)  # registers more
 
 
 def seconds(run: Callable[[], Any], wait: Callable[[Any], Any]) -> float:
