@@ -128,6 +128,14 @@ sdist: $(STAMPS)/dev ## Build the source distribution, then a wheel from nothing
 bench: $(STAMPS)/extension ## Time mxnp beside NumPy (ARGS="--with torch=PYTHON" adds a peer)
 	$(BIN)/python benches/run.py $(ARGS)
 
+.PHONY: table
+table: $(STAMPS)/extension ## The table of speeds against each peer (ARGS="--peer torch=PYTHON ..."), kept in benches/results
+	$(BIN)/python benches/table.py $(ARGS)
+
+.PHONY: roofline
+roofline: $(STAMPS)/extension ## What this machine can do, and each row's share of it, kept in benches/results
+	$(BIN)/python benches/roofline.py $(ARGS)
+
 .PHONY: import-time
 import-time: $(STAMPS)/extension ## What `import mxnp` costs beyond NumPy's own import
 	$(BIN)/python tools/import_time.py

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from library import Library, workload
@@ -70,6 +71,13 @@ def argmax(lib: Library) -> Call:
     return lambda: a.argmax(1)
 
 
+@workload("copy 4096x4096")
+def copy(lib: Library) -> Call:
+    """All of a matrix, as it lies."""
+    a = lib.normal(SIDE, SIDE)
+    return lambda: a.clone() if lib.name == "torch" else a.copy()
+
+
 @workload("transpose copy 4096x4096")
 def transpose_copy(lib: Library) -> Call:
     """All of a matrix, turned."""
@@ -84,9 +92,7 @@ def softmax(lib: Library) -> Call | None:
     if lib.name == "numpy":
         return None
     if lib.name == "jax":
-        from jax.nn import softmax as function
-
-        return jitted(lib, function, a)
+        return jitted(lib, import_module("jax.nn").softmax, a)
     return (lambda: lib.np.softmax(a, -1)) if lib.name == "torch" else (lambda: lib.npx.softmax(a))
 
 

@@ -16,6 +16,8 @@ class Library:
 
     def __init__(self, name: str):
         self.name = name
+        self.np: Any
+        self.array: Callable[[Any], Any]
         self.wait: Callable[[Any], Any] = lambda x: x
         self.record: Any = None
         self.jit: Any = None

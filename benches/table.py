@@ -105,13 +105,14 @@ MET = 0.97  # of a bar: what counts as met
 class Server:
     """A library's process; stopped unless it is asked."""
 
-    def __init__(self, library: str, python: str) -> None:
+    def __init__(self, library: str, python: str, threads: int = THREADS) -> None:
         environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}
         for name in ("OMP", "OPENBLAS", "MKL", "MXNP"):
-            environ[f"{name}_NUM_THREADS"] = str(THREADS)
+            environ[f"{name}_NUM_THREADS"] = str(threads)
         if library == "numpy":
             environ = {k: v for k, v in environ.items() if k not in {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"}}
         command = [python, "-W", "ignore", str(HERE / "serve.py"), library]
+        self.library = library
         self.process = subprocess.Popen(
             command,
             env=environ,
@@ -127,7 +128,7 @@ class Server:
         assert self.process.stdout
         line = self.process.stdout.readline()
         if not line:
-            raise SystemExit(f"table: a library's process ended: {self.process.args}")
+            raise SystemExit(f"table: the process of {self.library} ended")
         self.process.send_signal(signal.SIGSTOP)
         return json.loads(line)
 
@@ -249,7 +250,8 @@ def main() -> None:
     stored = json.loads(args.file.read_text(encoding="utf-8")) if known else {"versions": {}, "rows": {}}
     if not args.show:
         pythons = dict(peer.split("=", 1) for peer in args.peer)
-        flags = "".join(f" --peer {peer}=PYTHON" for peer in pythons)
+        peers = dict.fromkeys([*stored["versions"], *pythons])
+        flags = "".join(f" --peer {peer}=PYTHON" for peer in peers if peer != "mxnp")
         stored["date"] = time.strftime("%Y-%m-%d")
         stored["machine"], stored["command"] = machine(), f"python benches/table.py{flags}"
         args.file.parent.mkdir(parents=True, exist_ok=True)

@@ -24,9 +24,10 @@ def pytest_configure(config):
 
 
 def pytest_addoption(parser):
-    """`--slow` adds the tests that only `make check-all` runs."""
+    """`--slow` adds the tests that only `make check-all` runs; `--part` takes a long run in pieces."""
     asked = os.environ.get("MXNP_TEST_SLOW", "0") not in {"", "0"}
     parser.addoption("--slow", action="store_true", default=asked, help="run the tests marked slow too")
+    parser.addoption("--part", default="1/1", metavar="K/N", help="run every N-th test, from the K-th on")
 
 
 def gpu_is_missing() -> str | None:
@@ -42,7 +43,12 @@ def gpu_is_missing() -> str | None:
 
 
 def pytest_collection_modifyitems(config, items):
-    """Skip by marker, saying why."""
+    """Keep the part that was asked for; skip by marker, saying why."""
+    part, parts = map(int, config.getoption("--part").split("/"))
+    others = [item for i, item in enumerate(items) if i % parts != part - 1]
+    if others:
+        items[:] = items[part - 1 :: parts]
+        config.hook.pytest_deselected(items=others)
     no_gpu = gpu_is_missing() if any("gpu" in item.keywords for item in items) else None
     for item in items:
         if no_gpu and item.get_closest_marker("gpu"):

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as onp
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mxnp import _core
+from specs.drive import examples
 
 SHAPES = st.lists(st.integers(0, 4), min_size=0, max_size=4).map(tuple)
 
@@ -83,7 +84,7 @@ def check_same(got: _core.ndarray, want: Any) -> None:
     onp.testing.assert_array_equal(got.asnumpy(), want)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.data())
 def test_basic_get_is_numpys_view(data: Any) -> None:
     shape = data.draw(SHAPES)
@@ -101,7 +102,7 @@ def test_basic_get_is_numpys_view(data: Any) -> None:
     assert got.same_memory(a)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.data())
 def test_advanced_get(data: Any) -> None:
     shape = data.draw(SHAPES)
@@ -117,7 +118,7 @@ def test_advanced_get(data: Any) -> None:
     check_same(_core.array(x)[key], want)  # NumPy arrays index too
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.data(), st.booleans(), st.sampled_from(["number", "row", "full"]))
 def test_set(data: Any, advanced: bool, kind: str) -> None:
     shape = data.draw(SHAPES)

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as onp
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mxnp import MXNetError, _core, autograd, np, npx
 from specs import ROWS
-from specs.drive import engine, threads
+from specs.drive import engine, examples, threads
 from specs.programs import (
     DTYPES,
     LARGE,
@@ -100,7 +100,7 @@ def test_long_programs(batch, dtype):
 
 
 @given(programs("float32", LARGE, 15))
-@settings(max_examples=20)
+@examples(20)
 def test_programs_of_large_arrays(program):
     """Arrays of many tiles: split over threads, reduced in trees, multiplied in blocks."""
     compare(program, "float32")
@@ -208,7 +208,7 @@ def test_gradients_of_programs(batch):
 
 
 @given(st.lists(programs("float32", size=15), min_size=2, max_size=4), st.sampled_from([1, 2, 64]))
-@settings(max_examples=40)
+@examples(40)
 def test_threads_that_share_what_they_read(programs_, count):
     """Each thread runs a program of its own on arrays that all read, pending ones among them."""
 

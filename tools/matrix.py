@@ -1,7 +1,8 @@
 """Run pytest, slow tests included, under every instruction set x engine x number of threads.
 
-`make check-all` runs it whole; arguments are handed to pytest: `make matrix ARGS="tests/test_ops.py"`.
-Combinations this processor cannot run are named, not left out silently.
+`make check-all` runs it whole; arguments are handed to pytest: `make matrix ARGS="tests/test_ops.py"`, or
+`ARGS="--part 3/50"` for every fiftieth test from the third on. Combinations this processor cannot run are named,
+not left out silently.
 """
 
 from __future__ import annotations

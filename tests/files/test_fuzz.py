@@ -5,11 +5,12 @@ import tracemalloc
 import zipfile
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from files.builders import BIAS, WEIGHT, legacy_array, legacy_list, npy, safetensors, zipped
 from mxnp._files import FormatError, load_arrays
+from specs.drive import examples
 
 GOOD = {
     "legacy": legacy_list(
@@ -38,7 +39,7 @@ def outcome(data):
 
 
 @pytest.mark.parametrize("kind", GOOD)
-@settings(deadline=None, max_examples=300, derandomize=True)
+@examples(300)
 @given(data=st.data())
 def test_mutated(kind, data):
     blob = bytearray(GOOD[kind])
@@ -71,7 +72,7 @@ def test_each_byte_set_to_each_extreme(kind):
                 continue
 
 
-@settings(deadline=None, max_examples=200, derandomize=True)
+@examples(200)
 @given(
     head=st.sampled_from([good[:n] for good in GOOD.values() for n in (8, 24)]), tail=st.binary(max_size=200)
 )

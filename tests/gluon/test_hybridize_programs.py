@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gluon.compiled import block, same_bits
 from mxnp import MXNetError, autograd, np
-from specs.drive import engine, threads
+from specs.drive import engine, examples, threads
 from specs.programs import SMOOTH, Machine, Step, initial, programs
 
 
@@ -62,7 +62,7 @@ def compare(program, dtype):
 
 
 @given(programs("float32", size=25))
-@settings(max_examples=60)
+@examples(60)
 def test_programs_of_floats(program):
     net = compare(program, "float32")
     assert net._compiled.reasons() == []
@@ -70,14 +70,14 @@ def test_programs_of_floats(program):
 
 
 @given(programs("int32", size=25), st.sampled_from([1, 2, 64]))
-@settings(max_examples=30)
+@examples(30)
 def test_programs_of_integers(program, count):
     with threads(count):
         compare(program, "int32")
 
 
 @given(programs("float32", size=20))
-@settings(max_examples=15)
+@examples(15)
 def test_programs_in_the_naive_engine(program):
     with engine("naive"):
         compare(program, "float32")
@@ -122,7 +122,7 @@ class Recorded(Given):
 
 
 @given(recorded(), st.sampled_from(["write", "add"]), st.booleans())
-@settings(max_examples=60)
+@examples(60)
 def test_recorded_programs(program, req, retain):
     def follow(*arrays):
         machine = Recorded("float32", arrays)
@@ -150,7 +150,7 @@ def test_recorded_programs(program, req, retain):
 
 
 @given(recorded())
-@settings(max_examples=20)
+@examples(20)
 def test_second_order_of_recorded_programs(program):
     def follow(*arrays):
         machine = Recorded("float32", arrays)

@@ -4,13 +4,14 @@ import json
 
 import numpy as onp
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mxnp as mx
 from mxnp import np
 from mxnp._files import FormatError
 from mxnp._files.symbol_json import MAX_BYTES, read_graph
+from specs.drive import examples
 from symbol.dialects import residual_net
 
 DATA = onp.random.default_rng(1).normal(size=(2, 3, 4, 4)).astype("float32")
@@ -189,7 +190,7 @@ def test_saving_replaces_the_whole_file(tmp_path):
 GOOD = residual_net(1)[0].text([13, 0, 0])
 
 
-@settings(deadline=None, max_examples=300, derandomize=True)
+@examples(300)
 @given(data=st.data())
 def test_mutated_files_give_a_graph_or_the_error(data):
     whole = json.loads(GOOD)
@@ -216,7 +217,7 @@ def test_mutated_files_give_a_graph_or_the_error(data):
     outcome(json.dumps(whole))
 
 
-@settings(deadline=None, max_examples=300, derandomize=True)
+@examples(300)
 @given(data=st.data())
 def test_damaged_texts_give_a_graph_or_the_error(data):
     blob = bytearray(GOOD.encode())
