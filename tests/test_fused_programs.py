@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from gluon.compiled import block
 from mxnp import MXNetError, autograd, gluon, np
 from specs.drive import engine, examples, fusion, threads
-from specs.fused import FUSABLE, ROWS_OF_LINES, ROWS_OF_STEPS, Line, Program, follow, made, settled
+from specs.fused import FUSABLE, ROWS_OF_LINES, ROWS_OF_STEPS, WRITES, Line, Program, follow, made, settled
 from specs.row import ALL, COMPLEX, FLOATS
 
 Function = Callable[..., Sequence[Any]]
@@ -199,7 +199,7 @@ def without(program: Program, error: str) -> Program:
     if found is not None:
         fewer = program.keeping(lambda line: line.row is None or line.row.core_op != found[1])
     elif "it writes to parts of arrays" in error:
-        fewer = program.keeping(lambda line: line.kind not in {"write a part", "add in place"})
+        fewer = program.keeping(lambda line: line.kind not in WRITES)
     else:
         raise AssertionError(error)
     assert len(fewer.lines) < len(program.lines), (error, program)

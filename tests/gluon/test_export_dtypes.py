@@ -21,6 +21,8 @@ def added(target, value):
     return target
 
 
+ROW = onp.array([0.1, 0.2, 0.7])
+
 # Of x in float32, n in int8 and b in bool; each of shape (3, 4).
 FUNCTIONS = {
     "integers stay integers in clip": lambda x, n, b: np.clip(n, -2, 2) | 1,
@@ -34,6 +36,9 @@ FUNCTIONS = {
     "a row written to a matrix": lambda x, n, b: written(x * 2, x[0]),
     "a number written to a matrix": lambda x, n, b: written(x * 2, 0.5),
     "floats written to integers": lambda x, n, b: written(n * 2, x),
+    "constants in place in a narrower dtype": lambda x, n, b: added(
+        np.array(ROW, "float32") * 2, np.array(ROW)
+    ),
     "in place in a narrower dtype": lambda x, n, b: added(x.astype("bfloat16"), x[:1]),
 }
 

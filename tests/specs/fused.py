@@ -79,7 +79,11 @@ class Program:
         return [Domain().draw(FORMS[form](*sizes), dtype, rng) for dtype, form in self.given]
 
 
-WAYS = ("add in place", "write a part", "reverse", "first row", "drop", "drop", "flush")
+WAYS = (
+    *("add in place", "subtract into", "write a part", "reverse", "first row", "drop", "drop", "flush"),
+    *("product", "gather"),  # what opens a segment, and what a pass may begin with
+)
+WRITES = frozenset({"add in place", "subtract into", "write a part"})
 
 
 def made(seed: int, is_recorded: bool, rows: Sequence[Row] = (), length: int = 24) -> Program:
@@ -170,10 +174,17 @@ def step(line: Line, values: list[Any], given: int, is_recorded: bool) -> None:
         values.append(x[..., ::-1])
     elif line.kind == "first row" and x.ndim == 2 and x.shape[0]:
         values.append(x[:1])
-    elif line.kind in {"add in place", "write a part"} and x.ndim:
+    elif line.kind == "gather" and x.ndim:
+        values.append(np.take(x, np.arange(x.shape[-1] - 1, -1, -1, dtype="int64"), axis=-1))
+    elif line.kind == "product" and x.ndim == 2:
+        x = prepared(x, Domain(-1, 1), "float32")
+        values.append(np.matmul(np.matmul(x, x.T), x))
+    elif line.kind in WRITES and x.ndim:
         target = x * 0.5 if is_recorded else x
         if line.kind == "add in place":
             target += y
+        elif line.kind == "subtract into":
+            np.subtract(y, target, out=target)
         else:
             target[..., :1] = 0.5
         if is_recorded:

@@ -168,8 +168,8 @@ class _Converter:
             result = _core.call(node["name"], values, **node["attrs"])
         if not isinstance(result, np.ndarray):
             return False
-        shape = tuple(node["outputs"][0][0])
-        self.fixed[index] = result if result.shape == shape else np.broadcast_to(result, shape)
+        shape, dtype = node["outputs"][0][0], node["outputs"][0][1]
+        self.fixed[index] = np.broadcast_to(result.astype(dtype, copy=False), tuple(shape))  # as `stored`
         return True
 
     def plain(self, node: Traced, rule: str) -> Symbol:
