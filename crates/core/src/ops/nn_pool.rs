@@ -100,6 +100,17 @@ impl Windows {
             .collect()
     }
 
+    /// What the sum over each window is divided by: 1, or for an average what it counts, perhaps with padding.
+    fn divisors(&self, average: Option<bool>) -> Vec<f64> {
+        let mut by = vec![1.0; self.positions()];
+        if let Some(include_pad) = average {
+            self.each(|place, window, padded| {
+                by[place] = count(include_pad, padded, window.iter().map(Range::len).product());
+            });
+        }
+        by
+    }
+
     #[inline(always)]
     fn places(&self, window: [Range<usize>; 3], mut body: impl FnMut(usize)) {
         let [rd, rh, rw] = window;
@@ -284,12 +295,7 @@ fn pool<T: plane::Pooled>(a: &KernelArgs, w: &Windows) {
         let starts = Starts::new(w);
         return split(a.par, planes, GRAIN / work, |range| pool.maxima(sizes, &starts, found, range));
     }
-    let mut by = vec![1.0; positions];
-    if attrs.pool_type == "avg" {
-        w.each(|place, window, padded| {
-            by[place] = count(include_pad, padded, window.iter().map(Range::len).product());
-        });
-    }
+    let by = w.divisors((attrs.pool_type == "avg").then_some(include_pad));
     split(a.par, planes, GRAIN / work, |range| pool.sums(sizes, p, &by, range));
 }
 
@@ -406,7 +412,7 @@ impl<T: plane::Pooled> Pool<'_, T> {
 
     /// The sums of some planes, each divided by its element of `by`; or the norms of order `p`.
     fn sums(&self, s: plane::Sizes, p: Option<i32>, by: &[f64], planes: Range<usize>) {
-        let (gather, sum) = (plane::gather::<T>(), plane::sum::<T>());
+        let (gather, sum, narrow) = (plane::gather::<T>(), plane::sum::<T>(), plane::narrowed::<T>());
         let (mut row, mut sums) = (vec![T::default(); self.positions], vec![0f64; self.positions]);
         for plane in planes {
             sums.fill(0.0);
@@ -419,14 +425,15 @@ impl<T: plane::Pooled> Pool<'_, T> {
                     None => unsafe { sum(&row, &mut sums) },
                 }
             }
-            for (i, (&sum, by)) in sums.iter().zip(by).enumerate() {
-                let value = match p {
-                    Some(2) => sum.sqrt(),
-                    Some(p) => sum.powf(1.0 / f64::from(p)),
-                    None => sum / by,
-                };
-                // SAFETY: results of this chunk's own plane.
-                unsafe { *self.out.at((plane * self.positions + i) as isize) = <T as Real>::narrow(value) };
+            match p {
+                Some(2) => sums.iter_mut().for_each(|sum| *sum = sum.sqrt()),
+                Some(p) => sums.iter_mut().for_each(|sum| *sum = sum.powf(1.0 / f64::from(p))),
+                None => sums.iter_mut().zip(by).for_each(|(sum, by)| *sum /= by),
+            }
+            // SAFETY: results of this chunk's own plane.
+            unsafe {
+                let at = (plane * self.positions) as isize;
+                narrow(&sums, std::slice::from_raw_parts_mut(self.out.at(at), self.positions));
             }
         }
     }
@@ -500,27 +507,34 @@ fn run_spread(a: &KernelArgs) -> Result<()> {
     Ok(())
 }
 
-fn spread<T: Real>(a: &KernelArgs, w: &Windows) {
+fn spread<T: plane::Pooled>(a: &KernelArgs, w: &Windows) {
     let attrs = a.attrs.get::<PoolAdjoint>();
     let g = dense::<T>(&a.ins[0], a.par);
     let (pixels, positions) = (w.pixels(), w.positions());
     let planes: usize = attrs.shape[..2].iter().product();
     let out = Shared(a.out(0).ptr::<T>());
-    let average = attrs.pool_type == "avg";
+    let by = w.divisors((attrs.pool_type == "avg").then_some(attrs.count_include_pad));
+    let few = w.output[2] < FEW;
+    let places = if few { Vec::new() } else { w.window_places() };
+    let sizes = plane::Sizes { input: w.input, output: w.output, stride: w.stride };
+    let (quotients, scatter, narrow) =
+        (plane::quotients::<T>(), plane::scatter::<T>(), plane::narrowed::<T>());
     let work = w.kernel.iter().product::<usize>().saturating_mul(positions).max(1);
     split(a.par, planes, GRAIN / work, |range| {
-        let mut sums = vec![0f64; pixels];
+        let (mut sums, mut shares) = (vec![0f64; pixels], vec![0f64; positions]);
         for plane in range {
             sums.fill(0.0);
-            w.each(|place, window, padded| {
-                let inside: usize = window.iter().map(Range::len).product();
-                let by = if average { count(attrs.count_include_pad, padded, inside) } else { 1.0 };
-                let share = g[plane * positions + place].wide() / by;
-                w.places(window, |i| sums[i] += share);
-            });
-            for (i, &sum) in sums.iter().enumerate() {
-                // SAFETY: elements of this chunk's own plane.
-                unsafe { *out.at((plane * pixels + i) as isize) = T::narrow(sum) };
+            // SAFETY: buffers have an element for each input place and output; results of this chunk's own plane.
+            unsafe {
+                quotients(&g[plane * positions..][..positions], &by, &mut shares);
+                if few {
+                    w.each(|place, window, _| w.places(window, |i| sums[i] += shares[place]));
+                }
+                // From the last place on, an input place meets its windows in their order.
+                for place in places.iter().rev() {
+                    scatter(&shares, sizes, place, &mut sums);
+                }
+                narrow(&sums, std::slice::from_raw_parts_mut(out.at((plane * pixels) as isize), pixels));
             }
         }
     });

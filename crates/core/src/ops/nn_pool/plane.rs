@@ -146,6 +146,66 @@ isa_versions! {
     generics [T: Pooled] names [T] fast true; args (x: &[T], pixels: usize, sums: &mut [f64])
 }
 
+/// # Safety
+/// `shares` has an element for each output, `sums` one for each input place.
+#[inline(always)]
+unsafe fn scatter_body<T: Pooled>(shares: &[f64], s: Sizes, place: &Place, sums: &mut [f64]) {
+    let inside = place.outputs[2].clone();
+    if inside.is_empty() {
+        return;
+    }
+    let at = |axis: usize, o: usize| ((o * s.stride[axis]) as isize + place.shift[axis]) as usize;
+    let step = s.stride[2];
+    for d in place.outputs[0].clone() {
+        for h in place.outputs[1].clone() {
+            let shares = &shares[(d * s.output[1] + h) * s.output[2]..][inside.clone()];
+            let first = (at(0, d) * s.input[1] + at(1, h)) * s.input[2] + at(2, inside.start);
+            let to = &mut sums[first..first + (shares.len() - 1) * step + 1];
+            if step == 1 {
+                to.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
+                continue;
+            }
+            for (l, share) in shares.iter().enumerate() {
+                // SAFETY: `to` has `step` elements an output but for the last, which has one.
+                unsafe { *to.get_unchecked_mut(step * l) += share };
+            }
+        }
+    }
+}
+
+isa_versions! {
+    /// The adjoint of [`gather`]: adds to each input place what the outputs have whose window has it at `place`.
+    pub fn scatter -> unsafe fn(&[f64], Sizes, &Place, &mut [f64]) = scatter_body;
+    generics [T: Pooled] names [T] fast true;
+    args (shares: &[f64], s: Sizes, place: &Place, sums: &mut [f64])
+}
+
+/// # Safety
+/// The slices have one length.
+#[inline(always)]
+unsafe fn quotients_body<T: Pooled>(x: &[T], by: &[f64], out: &mut [f64]) {
+    out.iter_mut().zip(x.iter().zip(by)).for_each(|(out, (x, by))| *out = x.wide() / by);
+}
+
+isa_versions! {
+    /// Elements divided by numbers.
+    pub fn quotients -> unsafe fn(&[T], &[f64], &mut [f64]) = quotients_body;
+    generics [T: Pooled] names [T] fast true; args (x: &[T], by: &[f64], out: &mut [f64])
+}
+
+/// # Safety
+/// The slices have one length.
+#[inline(always)]
+unsafe fn narrowed_body<T: Pooled>(sums: &[f64], out: &mut [T]) {
+    out.iter_mut().zip(sums).for_each(|(out, &sum)| *out = <T as Real>::narrow(sum));
+}
+
+isa_versions! {
+    /// Sums rounded to the type.
+    pub fn narrowed -> unsafe fn(&[f64], &mut [T]) = narrowed_body;
+    generics [T: Pooled] names [T] fast true; args (sums: &[f64], out: &mut [T])
+}
+
 /// Less than every number.
 pub fn lowest<T: Pooled>() -> T {
     <T as Lane>::narrow(T::Wide::INFINITY.neg())
