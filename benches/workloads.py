@@ -108,6 +108,38 @@ product("matmul 96 of 128x64x128", (96, 128, 64), (96, 64, 128))
 product("matmul 1000 of 16", (1000, 16, 16), (1000, 16, 16))
 
 
+def dense_relu(name: str, rows: int, inputs: int, outputs: int) -> None:
+    """Register a dense layer with bias and activation: what follows the product joins it."""
+
+    def row(lib: Library) -> Callable[[], Any]:
+        x, w, b = lib.normal(rows, inputs), lib.normal(outputs, inputs), lib.normal(outputs)
+        if lib.name == "torch":
+            functions = lib.np.nn.functional
+            return lambda: functions.relu(functions.linear(x, w, b))
+        if lib.record is None:
+            return lambda: lib.np.maximum(x @ w.T + b, 0)
+        return lambda: lib.npx.relu(lib.npx.fully_connected(x, w, b, num_hidden=outputs))
+
+    workload(name)(row)
+
+
+dense_relu("dense relu 128x1024x1024", 128, 1024, 1024)
+dense_relu("dense relu 64x256x256", 64, 256, 256)
+
+
+@workload("convolution relu 16x64x56x56")
+def convolution_relu(lib: Library) -> Callable[[], Any] | None:
+    """A 3x3 convolution with bias and activation."""
+    x, w, b = lib.normal(16, 64, 56, 56), lib.normal(64, 64, 3, 3), lib.normal(64)
+    if lib.name == "torch":
+        functions = lib.np.nn.functional
+        return lambda: functions.relu(functions.conv2d(x, w, b, padding=1))
+    if lib.record is None:
+        return None
+    keywords = {"kernel": (3, 3), "pad": (1, 1), "num_filter": 64}
+    return lambda: lib.npx.relu(lib.npx.convolution(x, w, b, **keywords))
+
+
 @workload("transpose copy 1024")
 def transpose(lib: Library) -> Callable[[], Any]:
     """A strided read."""

@@ -84,6 +84,7 @@ fn row(name: &str, op: &str, items: &[(&str, AttrValue)], ins: &[Array]) {
         outs: &targets,
         par: &Serial,
         draw: Draw::default(),
+        tail: None,
     };
     let mut best = f64::INFINITY;
     let start = std::time::Instant::now();

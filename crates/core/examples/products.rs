@@ -1,7 +1,7 @@
 //! Measures products of matrices on one thread against the peak of fused multiply-adds:
 //! `cargo run --release -p mxnp-core --example products`. Rows: mxnp's own blocks and the `gemm` crate, in GFlop/s.
 
-use mxnp_core::kernel::gemm::{Finish, Mat, batched};
+use mxnp_core::kernel::gemm::{Mat, batched};
 use mxnp_core::par::Serial;
 use std::hint::black_box;
 use std::time::Instant;
@@ -76,7 +76,7 @@ fn row(name: &str, [m, n, k]: [usize; 3], turned: [bool; 2]) {
         // SAFETY: matrices of these sizes; the result overlaps nothing.
         unsafe {
             let (a, b) = (Mat::new(a.as_ptr(), ar, ac), Mat::new(b.as_ptr(), br, bc));
-            batched([m, n, k], a, b, c, Finish::set(), &[[0; 3]], &Serial);
+            batched([m, n, k], a, b, c, &[[0; 3]], None, &Serial);
         }
     });
     let other = best(|| {

@@ -4,6 +4,7 @@
 use crate::attrs::{Attrs, ReadAttrs};
 use crate::error::{Error, Result};
 use crate::kernel::reduce::Fold;
+use crate::kernel::tail::Tail;
 use crate::layout::Layout;
 use crate::par::Parallel;
 use crate::promote::Mode;
@@ -76,6 +77,8 @@ pub struct KernelArgs<'a> {
     pub par: &'a dyn Parallel,
     /// The key of this draw, for random ops.
     pub draw: Draw,
+    /// A pass to run over each finished part of the result; only for ops that have the fact [`Op::tail`].
+    pub tail: Option<&'a Tail<'a>>,
 }
 
 impl<'a> KernelArgs<'a> {
@@ -198,6 +201,8 @@ pub struct Op {
     pub heavy: bool,
     /// How many products it sums, for operands of these shapes and a first result of that one.
     pub products: Option<Products>,
+    /// Whether the kernel runs a pass over its result as it comes ([`KernelArgs::tail`]); it has one output.
+    pub tail: bool,
 }
 
 impl Op {
@@ -218,6 +223,7 @@ impl Op {
             instead: None,
             heavy: false,
             products: None,
+            tail: false,
         }
     }
 

@@ -77,7 +77,7 @@ impl Described {
 fn described(unit: &Unit<u32>, names: &[&'static str]) -> DescribedUnit {
     match unit {
         Unit::Pass(pass) => described_pass(pass, names),
-        Unit::Kernel(kernel) => described_kernel(kernel),
+        Unit::Kernel(kernel) => described_kernel(kernel, names),
     }
 }
 
@@ -101,13 +101,14 @@ fn described_pass(unit: &PassUnit<u32>, names: &[&'static str]) -> DescribedUnit
     }
 }
 
-fn described_kernel(Kernel { call, wanted }: &Kernel<u32>) -> DescribedUnit {
+fn described_kernel(kernel: &Kernel<u32>, names: &[&'static str]) -> DescribedUnit {
+    let Kernel { call, wanted, tail } = kernel;
     let places = |layout: &Layout| layout.shape.to_vec();
     let outs = call.outs.iter().zip(wanted).filter(|(_, wanted)| **wanted).map(|(out, _)| &out.at);
     let shapes: Vec<Vec<usize>> = call.ins.iter().filter_map(In::place).map(|p| places(&p.layout)).collect();
     let ins: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
     let shape = call.outs.first().map(|out| places(&out.at.layout)).unwrap_or_default();
-    DescribedUnit {
+    let made = DescribedUnit {
         label: call.op.name.into(),
         is_pass: false,
         parts: vec![Part { op: call.op.name, call: call.number as usize }],
@@ -117,7 +118,39 @@ fn described_kernel(Kernel { call, wanted }: &Kernel<u32>) -> DescribedUnit {
         reuses: vec![],
         products: call.op.products.map(|count| count(&ins, &shape)),
         shape,
+    };
+    match tail {
+        Some(tail) => with_tail(made, &call.outs[0].at, tail, names),
+        None => made,
     }
+}
+
+/// A kernel whose `result` a pass goes over in the cache: there it is neither read nor, where its memory is another
+/// result's, written for itself.
+fn with_tail(
+    mut made: DescribedUnit,
+    result: &Place<u32>,
+    tail: &PassUnit<u32>,
+    names: &[&'static str],
+) -> DescribedUnit {
+    let is_result = |slot: usize| tail.slots[slot].value == result.value;
+    if tail.donations.iter().any(|&(from, _)| is_result(from)) {
+        made.writes.clear();
+    }
+    let others = tail.pass.loads.iter().filter_map(|load| match load.source {
+        Source::Array(slot) if !is_result(slot) => Some(operand(&tail.slots[slot])),
+        _ => None,
+    });
+    made.reads.extend(others);
+    let first = made.writes.len();
+    let donated = tail.donations.iter().filter(|&&(from, _)| !is_result(from));
+    made.reuses = donated.map(|&(_, to)| first + to - tail.reads).collect();
+    let after = described_pass(tail, names);
+    made.writes.extend(after.writes);
+    made.parts.extend(after.parts);
+    made.scalars += after.scalars;
+    made.label = label(&made.parts, names).into();
+    made
 }
 
 /// The array at a place. What a layout repeats (stride 0) is there once.

@@ -3,11 +3,12 @@
 use crate::array::view_of;
 use crate::call::In;
 use crate::error::{Error, Result};
-use crate::plan::{BoundPass, Kernel};
+use crate::plan::{BoundPass, Kernel, PassUnit};
 use crate::value::Value;
 use crate::watch::Watch;
 use crate::{record, segment};
 use mxnp_core::kernel::pass::{self, Slot};
+use mxnp_core::kernel::tail::Tail;
 use mxnp_core::op::{KernelArgs, Run};
 use mxnp_core::par::Parallel;
 use mxnp_core::view::{View, ViewMut};
@@ -23,9 +24,8 @@ fn var(value: &Arc<Value>) -> VarRef {
 /// The engine's form of a pass.
 pub(crate) fn pass_task(bound: BoundPass, watch: Option<Box<Watch>>) -> Task {
     let unit = bound.unit();
-    let donors = unit.donations.iter().map(|&(from, _)| &bound.values[from]);
     let reads = bound.values[..unit.reads].iter().map(var).collect();
-    let writes = bound.values[unit.reads..].iter().chain(donors).map(var).collect();
+    let writes = bound.values[unit.reads..].iter().chain(bound.donors()).map(var).collect();
     let bytes = bound.values.iter().map(|value| value.bytes).sum();
     let name = unit.name;
     let run = Box::new(move |ctx: &Context| watched(watch, ctx, |par| run_pass(&bound, par)));
@@ -46,6 +46,18 @@ fn watched(
 
 fn run_pass(bound: &BoundPass, par: &dyn Parallel) -> std::result::Result<(), TaskError> {
     let (unit, values) = (bound.unit(), &bound.values);
+    let bases = bases(bound).map_err(|e| TaskError::new(unit.name, e))?;
+    let slots = slots(unit, &bases);
+    // SAFETY: every slot has memory for its layout; the optimiser kept the aliasing rules of a pass. The unit's
+    // layouts are always the same.
+    unsafe { pass::run_again(&unit.pass, &unit.program, &slots, &bound.scalars, par) };
+    values[unit.reads..].iter().for_each(|value| value.set_computed());
+    Ok(())
+}
+
+/// The memory of each value of a pass, allocated or taken over from a donor where it has none.
+fn bases(bound: &BoundPass) -> mxnp_core::Result<SmallVec<[*mut u8; 8]>> {
+    let (unit, values) = (bound.unit(), &bound.values);
     for &(from, to) in &unit.donations {
         // SAFETY: the task lists both among its writes; the optimiser found that nobody reads `from` later.
         unsafe { values[from].bequeath(&values[to]) };
@@ -54,7 +66,8 @@ fn run_pass(bound: &BoundPass, par: &dyn Parallel) -> std::result::Result<(), Ta
     for value in values {
         let donation = unit.donations.iter().find(|&&(from, _)| Arc::ptr_eq(&values[from], value));
         let at = match donation {
-            Some(&(from, to)) if !values[from].has_contents() => &values[to],
+            // SAFETY: the task lists both.
+            Some(&(from, to)) if unsafe { values[from].base() }.is_null() => &values[to],
             _ => value,
         };
         // SAFETY: listed by the task, its contents computed by an earlier one, or allocated just below.
@@ -63,31 +76,41 @@ fn run_pass(bound: &BoundPass, par: &dyn Parallel) -> std::result::Result<(), Ta
     for (value, base) in values.iter().zip(&mut bases) {
         if base.is_null() {
             // SAFETY: only results have no memory yet, and the task lists them among its writes.
-            *base = unsafe { value.allocate(unit.name) }.map_err(|e| TaskError::new(unit.name, e))?;
+            *base = unsafe { value.allocate(unit.name) }?;
         }
     }
-    let slots: SmallVec<[Slot; 8]> =
-        unit.slots.iter().zip(&bases).map(|(place, &base)| Slot { base, layout: &place.layout }).collect();
-    // SAFETY: every slot has memory for its layout; the optimiser kept the aliasing rules of a pass. The unit's
-    // layouts are always the same.
-    unsafe { pass::run_again(&unit.pass, &unit.program, &slots, &bound.scalars, par) };
-    values[unit.reads..].iter().for_each(|value| value.set_computed());
-    Ok(())
+    Ok(bases)
 }
 
-/// The engine's form of a kernel.
-pub(crate) fn kernel_task(kernel: Kernel, watch: Option<Box<Watch>>) -> Task {
+fn slots<'a>(unit: &'a PassUnit<u32>, bases: &[*mut u8]) -> SmallVec<[Slot<'a>; 8]> {
+    unit.slots.iter().zip(bases).map(|(place, &base)| Slot { base, layout: &place.layout }).collect()
+}
+
+/// The engine's form of a kernel and its tail.
+pub(crate) fn kernel_task(kernel: Kernel, tail: Option<BoundPass>, watch: Option<Box<Watch>>) -> Task {
     let call = &kernel.call;
-    let reads = call.ins.iter().filter_map(In::place).map(|place| var(&place.value)).collect();
-    let writes = call.outs.iter().map(|out| var(&out.at.value)).collect();
-    let bytes = call.touched().map(|(value, _)| value.bytes).sum();
+    let mut reads: SmallVec<_> =
+        call.ins.iter().filter_map(In::place).map(|place| var(&place.value)).collect();
+    let mut writes: SmallVec<_> = call.outs.iter().map(|out| var(&out.at.value)).collect();
+    let mut bytes = call.touched().map(|(value, _)| value.bytes).sum();
     let name = call.op.name;
-    let body = move |par: &dyn Parallel| run_kernel(&kernel, par).map_err(|e| TaskError::new(name, e));
+    if let Some(bound) = &tail {
+        // The kernel's result is a donor or a read of the tail's, and a write of this task's.
+        let is_result = |value: &Arc<Value>| Arc::ptr_eq(value, &call.outs[0].at.value);
+        let (read, written) = bound.values.split_at(bound.unit().reads);
+        reads.extend(read.iter().filter(|value| !is_result(value)).map(var));
+        writes.extend(written.iter().chain(bound.donors()).filter(|value| !is_result(value)).map(var));
+        bytes +=
+            bound.values.iter().filter(|value| !is_result(value)).map(|value| value.bytes).sum::<usize>();
+    }
+    let body = move |par: &dyn Parallel| {
+        run_kernel(&kernel, tail.as_ref(), par).map_err(|e| TaskError::new(name, e))
+    };
     let run = Box::new(move |ctx: &Context| watched(watch, ctx, body));
     Task { name, bytes, reads, writes, run }
 }
 
-fn run_kernel(kernel: &Kernel, par: &dyn Parallel) -> mxnp_core::Result<()> {
+fn run_kernel(kernel: &Kernel, tail: Option<&BoundPass>, par: &dyn Parallel) -> mxnp_core::Result<()> {
     let call = &kernel.call;
     let Run::Kernel(run) = call.op.run else {
         return Err(mxnp_core::Error::new(ErrorKind::Internal, call.op.name, "its body failed"));
@@ -124,10 +147,32 @@ fn run_kernel(kernel: &Kernel, par: &dyn Parallel) -> mxnp_core::Result<()> {
             None
         });
     }
-    let args =
-        KernelArgs { op: call.op.name, attrs: &call.attrs, ins: &ins, outs: &outs, par, draw: call.draw };
+    // What the tail takes over from the result has the memory that the kernel was given just now.
+    let bases = tail.map(bases).transpose()?;
+    let tail_slots = tail.zip(bases.as_ref()).map(|(bound, bases)| (bound, slots(bound.unit(), bases)));
+    let after = tail_slots.as_ref().and_then(|(bound, slots)| {
+        let unit = bound.unit();
+        // SAFETY: every slot has memory for its layout, always the same; the optimiser kept the aliasing rules of a
+        // pass, and what the tail writes is none of the kernel's inputs.
+        unsafe { Tail::new(&unit.pass, &unit.program, slots, &bound.scalars) }
+    });
+    let args = KernelArgs {
+        op: call.op.name,
+        attrs: &call.attrs,
+        ins: &ins,
+        outs: &outs,
+        par,
+        draw: call.draw,
+        tail: after.as_ref(),
+    };
     run(&args)?;
-    call.outs.iter().for_each(|out| out.at.value.set_computed());
+    let mut made = call.outs.iter().map(|out| &out.at.value);
+    if let Some(bound) = tail {
+        // SAFETY: the task writes the result, whose memory the tail may have taken over.
+        made.next().filter(|value| !unsafe { value.base() }.is_null()).inspect(|value| value.set_computed());
+        bound.values[bound.unit().reads..].iter().for_each(|value| value.set_computed());
+    }
+    made.for_each(|value| value.set_computed());
     Ok(())
 }
 

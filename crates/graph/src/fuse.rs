@@ -9,13 +9,14 @@ use crate::described::Part;
 use crate::liveness::Liveness;
 use crate::place::{LayoutRef, Place};
 use crate::plan::PassUnit;
+use crate::value::Value;
 use mxnp_core::kernel::pass::{Load, Pass, ReduceTail, Reg, Source, Step, Store};
 use mxnp_core::kernel::step;
 use mxnp_core::op::Run;
 use mxnp_core::shape::{AxisList, Shape};
 use mxnp_core::{DType, Layout};
 use smallvec::{SmallVec, smallvec};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// A pass keeps its tiles in L1 and its program short.
 const MAX_REGS: usize = 48;
@@ -220,8 +221,28 @@ impl Fuser {
         if from == dtype { reg } else { self.step(step::cast(from, dtype), smallvec![reg], dtype) }
     }
 
-    /// Ends the pass, whose last call is number `last` of the list: what must be stored, and where.
-    pub fn finish(mut self, last: usize, life: &Liveness) -> PassUnit {
+    /// Whether the pass can run over each part of the kernel's result as soon as that is there: it reads the result
+    /// element by element, as it lies, and writes nothing that the kernel still reads.
+    pub fn follows(&self, kernel: &Call) -> bool {
+        let [Out { at: result, .. }] = kernel.outs.as_slice() else { return false };
+        if !kernel.op.tail || self.is_closed() || result.layout.size() == 0 || !result.is_whole() {
+            return false;
+        }
+        let mut reads = self.slots.iter().filter(|slot| slot.is(&result.value)).peekable();
+        let reads_result = reads.peek().is_some();
+        let fits = |slot: &Place| {
+            slot.dtype == result.dtype
+                && slot.layout.is_contiguous()
+                && slot.layout.size() == result.layout.size()
+        };
+        let is_read =
+            |made: &Produced| kernel.ins.iter().filter_map(In::place).any(|at| at.is(&made.at.value));
+        reads_result && reads.all(fits) && !self.produced.iter().any(is_read)
+    }
+
+    /// Ends the pass, whose last call is number `last` of the list: what must be stored, and where. As a tail, it takes
+    /// over nothing that the kernel reads.
+    pub fn finish(mut self, last: usize, life: &Liveness, kernel: Option<&Call>) -> PassUnit {
         let reads = self.slots.len();
         let mut stores = Vec::new();
         let mut donations: Vec<(usize, usize)> = Vec::new();
@@ -231,7 +252,7 @@ impl Fuser {
                 continue;
             }
             if made.fresh {
-                let donor = self.donor(&made.at, reads, last, life, &donations);
+                let donor = self.donor(&made.at, reads, last, life, &donations, kernel);
                 donations.extend(donor.map(|from| (from, self.slots.len())));
             }
             let dtype = made.at.dtype;
@@ -265,11 +286,16 @@ impl Fuser {
         last: usize,
         life: &Liveness,
         taken: &[(usize, usize)],
+        kernel: Option<&Call>,
     ) -> Option<usize> {
+        let is_read = |value: &Arc<Value>| {
+            kernel.is_some_and(|call| call.ins.iter().filter_map(In::place).any(|at| at.is(value)))
+        };
         let fits = |slot: &&Place| {
             let seen = life.get(&slot.value);
             !seen.is_observable()
                 && seen.last <= last
+                && !is_read(&slot.value)
                 && slot.layout == at.layout
                 && slot.dtype.size() == at.dtype.size()
                 && slot.value.bytes == at.value.bytes

@@ -1,5 +1,5 @@
 //! From a list of calls to units of work: expands bodies, drops what nobody can observe, lets kernels write where
-//! their results are copied anyway, and makes passes of runs of fusable calls.
+//! their results are copied anyway, and makes passes of runs of fusable calls, or tails of kernels.
 
 use crate::call::{Call, Calls};
 use crate::expand;
@@ -33,7 +33,7 @@ fn group(calls: Calls, life: &Liveness, fuse: bool) -> Vec<Unit> {
     for (at, call) in calls.into_iter().enumerate() {
         let joined = fuse && open.as_mut().is_some_and(|fuser| fuser.add(&call));
         if !joined {
-            units.extend(open.take().map(|fuser| Unit::Pass(Box::new(fuser.finish(last, life)))));
+            close(&mut units, open.take(), last, life, fuse);
             open = Fuser::begin(&call);
             if open.is_none() {
                 units.push(Unit::Kernel(kernel_of(call, life)));
@@ -41,8 +41,19 @@ fn group(calls: Calls, life: &Liveness, fuse: bool) -> Vec<Unit> {
         }
         last = at;
     }
-    units.extend(open.map(|fuser| Unit::Pass(Box::new(fuser.finish(last, life)))));
+    close(&mut units, open, last, life, fuse);
     units
+}
+
+/// Ends a pass: as the tail of the kernel before it where it runs over what that makes, else as a unit of its own.
+fn close(units: &mut Vec<Unit>, fuser: Option<Fuser>, last: usize, life: &Liveness, fuse: bool) {
+    let Some(fuser) = fuser else { return };
+    match units.last_mut() {
+        Some(Unit::Kernel(kernel)) if fuse && kernel.tail.is_none() && fuser.follows(&kernel.call) => {
+            kernel.tail = Some(Box::new(fuser.finish(last, life, Some(&kernel.call))));
+        }
+        _ => units.push(Unit::Pass(Box::new(fuser.finish(last, life, None)))),
+    }
 }
 
 /// A kernel with only those hidden outputs that somebody reads.
@@ -56,7 +67,7 @@ fn kernel_of(call: Box<Call>, life: &Liveness) -> Kernel {
             !hidden.contains(&i) || seen.is_observable() || seen.is_used_elsewhere()
         })
         .collect();
-    Kernel { call, wanted }
+    Kernel { call, wanted, tail: None }
 }
 
 /// Where a kernel's result is only copied into existing memory of the same form (a gradient into its buffer),

@@ -49,6 +49,8 @@ pub(crate) struct PassUnit<V = Arc<Value>> {
 pub(crate) struct Kernel<V = Arc<Value>> {
     pub call: Box<Call<V>>,
     pub wanted: SmallVec<[bool; 4]>,
+    /// The pass that runs over each finished part of the result.
+    pub tail: Option<Box<PassUnit<V>>>,
 }
 
 /// One piece of work.
@@ -111,18 +113,29 @@ impl Plan {
         self.units.iter().enumerate().map(move |(at, unit)| {
             let watch = flush.map(|flush| Watch::new(flush, at));
             match unit {
-                Unit::Pass(pass) => {
-                    let values = pass.slots.iter().map(|slot| value(&slot.value)).collect();
-                    let scalars = pass.scalars.iter().map(|&n| bound(n, structure).value).collect();
-                    exec::pass_task(BoundPass { plan: self.clone(), at, values, scalars }, watch)
-                }
-                Unit::Kernel(Kernel { call, wanted }) => {
+                Unit::Pass(pass) => exec::pass_task(self.bind(at, pass, &value, structure), watch),
+                Unit::Kernel(Kernel { call, wanted, tail }) => {
+                    let tail = tail.as_ref().map(|pass| self.bind(at, pass, &value, structure));
                     let mut call = call.map(&value, |number| bound(number, structure));
                     call.draw = calls[call.number as usize].draw;
-                    exec::kernel_task(Kernel { call: Box::new(call), wanted: wanted.clone() }, watch)
+                    let kernel = Kernel { call: Box::new(call), wanted: wanted.clone(), tail: None };
+                    exec::kernel_task(kernel, tail, watch)
                 }
             }
         })
+    }
+
+    /// The pass of unit `at` with the values that `value` gives.
+    fn bind(
+        self: &Arc<Plan>,
+        at: usize,
+        pass: &PassUnit<u32>,
+        value: impl Fn(&u32) -> Arc<Value>,
+        structure: &Structure,
+    ) -> BoundPass {
+        let values = pass.slots.iter().map(|slot| value(&slot.value)).collect();
+        let scalars = pass.scalars.iter().map(|&n| bound(n, structure).value).collect();
+        BoundPass { plan: self.clone(), at, values, scalars }
     }
 }
 
@@ -135,8 +148,8 @@ fn bound(number: Number, structure: &Structure) -> Number {
 }
 
 fn numbered(unit: &Unit, number: &mut dyn FnMut(&Arc<Value>) -> u32) -> Unit<u32> {
-    match unit {
-        Unit::Pass(pass) => Unit::Pass(Box::new(PassUnit {
+    let mut numbered_pass = |pass: &PassUnit| {
+        Box::new(PassUnit {
             name: pass.name,
             pass: pass.pass.clone(),
             slots: pass.slots.iter().map(|place| place.map(&mut *number)).collect(),
@@ -145,14 +158,19 @@ fn numbered(unit: &Unit, number: &mut dyn FnMut(&Arc<Value>) -> u32) -> Unit<u32
             donations: pass.donations.clone(),
             parts: pass.parts.clone(),
             program: OnceLock::new(),
-        })),
-        Unit::Kernel(Kernel { call, wanted }) => {
-            Unit::Kernel(Kernel { call: Box::new(call.map(number, |n| n)), wanted: wanted.clone() })
+        })
+    };
+    match unit {
+        Unit::Pass(pass) => Unit::Pass(numbered_pass(pass)),
+        Unit::Kernel(Kernel { call, wanted, tail }) => {
+            let tail = tail.as_deref().map(numbered_pass);
+            let call = Box::new(call.map(number, |n| n));
+            Unit::Kernel(Kernel { call, wanted: wanted.clone(), tail })
         }
     }
 }
 
-/// A pass of a plan with the values and scalars of one flush.
+/// A pass of a plan, or the tail of a kernel, with the values and scalars of one flush.
 pub(crate) struct BoundPass {
     plan: Arc<Plan>,
     at: usize,
@@ -162,10 +180,15 @@ pub(crate) struct BoundPass {
 }
 
 impl BoundPass {
+    /// The values whose buffers go to results.
+    pub fn donors(&self) -> impl Iterator<Item = &Arc<Value>> {
+        self.unit().donations.iter().map(|&(from, _)| &self.values[from])
+    }
+
     pub fn unit(&self) -> &PassUnit<u32> {
         match &self.plan.units[self.at] {
             Unit::Pass(unit) => unit,
-            Unit::Kernel(_) => unreachable!("it was made from a pass"),
+            Unit::Kernel(kernel) => kernel.tail.as_ref().expect("it was made from a tail"),
         }
     }
 }

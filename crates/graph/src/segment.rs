@@ -23,6 +23,10 @@ const MAX_BYTES: usize = 256 << 20;
 const HAND_OVER: usize = 1 << 16;
 /// ... once the oldest pending call is this old: a chain that is still being written stays together.
 const PATIENCE: Duration = Duration::from_micros(200);
+/// ... or this old where a heavy op takes longer than that: what may join it comes right after it.
+const SHORT: Duration = Duration::from_micros(20);
+/// The work of such an op.
+const LONG: usize = 1 << 20;
 /// Work small enough to run on the caller's thread.
 const INLINE: usize = 1 << 15;
 /// How much more a heavy op of one operand (a sort) does per element than an elementwise one.
@@ -40,6 +44,8 @@ struct Inner {
     calls: Vec<Call>,
     bytes: usize,
     work: usize,
+    /// Whether a heavy op of much work is pending.
+    long: bool,
     since: Option<Instant>,
     structure: Structure,
     plans: Plans,
@@ -72,7 +78,8 @@ impl Segment {
     pub fn append(&self, call: Call) {
         let naive = engine().kind() == Kind::Naive;
         let work = work_of(&call);
-        if call.op.heavy && work > INLINE {
+        let heavy = call.op.heavy;
+        if heavy && work > INLINE {
             self.flush();
         }
         let mut inner = self.lock_for(&call);
@@ -84,6 +91,7 @@ impl Segment {
             }
         }
         inner.work += work;
+        inner.long |= heavy && work > LONG;
         inner.calls.push(call);
         if naive || inner.calls.len() >= MAX_CALLS || inner.bytes >= MAX_BYTES || inner.is_ripe() {
             self.flush_locked(&mut inner);
@@ -173,12 +181,12 @@ impl Segment {
     /// Pushes every pending call; `take` gets what the engine gives back.
     fn push_all(&self, inner: &mut Inner, take: fn(Ready<'static>)) {
         if inner.calls.is_empty() {
-            inner.work = 0;
+            (inner.work, inner.long) = (0, false);
             return;
         }
         let hint = if inner.work < INLINE { Hint::Inline } else { Hint::Queue };
         let mut calls = std::mem::take(&mut inner.calls);
-        (inner.work, inner.bytes, inner.since) = (0, 0, None);
+        (inner.work, inner.bytes, inner.long, inner.since) = (0, 0, false, None);
         let start = record::is_on().then(record::now);
         inner.structure.read(&mut calls);
         let (plan, cached) = inner.plans.find(&calls, &inner.structure);
@@ -207,7 +215,7 @@ impl Inner {
         if self.work < HAND_OVER || !engine().idle() {
             return false;
         }
-        self.since.get_or_insert_with(Instant::now).elapsed() > PATIENCE
+        self.since.get_or_insert_with(Instant::now).elapsed() > if self.long { SHORT } else { PATIENCE }
     }
 }
 

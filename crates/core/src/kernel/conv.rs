@@ -5,12 +5,14 @@
 
 use crate::kernel::depthwise;
 use crate::kernel::direct::{self, Packed};
-use crate::kernel::gemm::{Finish, Mat, Product};
+use crate::kernel::gemm::{Mat, Product};
 use crate::kernel::moves::Shared;
-use crate::kernel::scratch::with_scratch;
+use crate::kernel::scratch::{with_elements, with_scratch};
+use crate::kernel::tail::Tail;
 use crate::kernel::walk::split;
 use crate::par::Parallel;
-use crate::simd::vector::Wide;
+use crate::simd::vector::{Vector, Wide};
+use crate::with_vectors;
 use std::ops::Range;
 
 /// The sizes of a convolution; axes that are not there have size 1, stride 1 and no padding.
@@ -72,9 +74,10 @@ impl Geometry {
         (WORK / work.max(1)).clamp(1, self.depth().max(1)).max(self.depth().div_ceil(16)).max(1)
     }
 
-    /// Calls `run(row, target range start, source start, count, valid)` for the runs of output positions along
-    /// the last axis within `positions`, for every row (channel of `channels`, place in the window) of the
-    /// columns: `valid` positions lie in the input, from `source` in steps of the last stride.
+    /// Calls `run(row, start, inside, count)` for the runs of output positions along the last axis within
+    /// `positions`, for every row (channel of `channels`, place in the window) of the columns: `count` positions
+    /// from `start` on, counted from the first of `positions`. Of these `inside` lie in the input: (how many come
+    /// before them, how many they are, where the first one is), in steps of the last stride.
     #[inline(always)]
     fn for_runs(
         &self,
@@ -83,78 +86,49 @@ impl Geometry {
         mut run: impl FnMut(usize, usize, Option<(usize, usize, usize)>, usize),
     ) {
         let ([id, ih, iw], [kd, kh, kw], [_, oh, ow]) = (self.input, self.kernel, self.output);
+        if positions.is_empty() {
+            return;
+        }
+        let (line, x) = (positions.start / ow, positions.start % ow);
+        let first = [line / oh, line % oh];
         let mut row = 0;
         for c in channels {
             for w in 0..kd * kh * kw {
                 let (wd, wh, ww) = (w / (kh * kw), w / kw % kh, w % kw);
-                let mut p = positions.start;
+                // The input place of output x along the last axis is x * step + shift.
+                let (step, shift) = (self.stride[2], (ww * self.dilate[2]) as isize - self.pad[2] as isize);
+                let low = ((-shift).max(0) as usize).div_ceil(step);
+                let high = (iw as isize - shift).max(0) as usize;
+                let high = high.div_ceil(step);
+                let ([mut d, mut h], mut x, mut p) = (first, x, positions.start);
                 while p < positions.end {
-                    let (d, h, x) = (p / (oh * ow), p / ow % oh, p % ow);
                     let count = (ow - x).min(positions.end - p);
                     let at = |o: usize, w: usize, axis: usize| {
                         (o * self.stride[axis] + w * self.dilate[axis]).wrapping_sub(self.pad[axis])
                     };
                     let (sd, sh) = (at(d, wd, 0), at(h, wh, 1));
-                    let inside = if sd < id && sh < ih {
-                        // The input place of output x along the last axis is x * stride + shift.
-                        let shift = (ww * self.dilate[2]) as isize - self.pad[2] as isize;
-                        let s = self.stride[2] as isize;
-                        let low = (-shift).max(0) as usize;
-                        let first = low.div_ceil(self.stride[2]).max(x);
-                        let room = iw as isize - shift;
-                        let last = if room <= 0 { 0 } else { ((room - 1) / s + 1) as usize };
-                        let last = last.min(x + count);
-                        (first < last).then(|| {
-                            let source =
-                                ((c * id + sd) * ih + sh) * iw + (first as isize * s + shift) as usize;
-                            (first - x, last - first, source)
-                        })
-                    } else {
-                        None
-                    };
+                    let (from, to) = (low.max(x), high.min(x + count));
+                    let inside = (sd < id && sh < ih && from < to).then(|| {
+                        let source = ((c * id + sd) * ih + sh) * iw;
+                        (from - x, to - from, source.wrapping_add_signed((from * step) as isize + shift))
+                    });
                     run(row, p - positions.start, inside, count);
                     p += count;
+                    x = 0;
+                    h += 1;
+                    if h == oh {
+                        (d, h) = (d + 1, 0);
+                    }
                 }
                 row += 1;
             }
         }
     }
 
-    /// Lays out the windows: rows are (channel, place in the window), columns are positions.
-    ///
-    /// # Safety
-    /// `x` is one sample (or group) with these channels; `columns` has room for all rows and positions.
-    unsafe fn lay_out<T: Real>(
-        &self,
-        x: *const T,
-        columns: *mut T,
-        channels: Range<usize>,
-        positions: Range<usize>,
-    ) {
-        let (width, step) = (positions.len(), self.stride[2]);
-        self.for_runs(channels, positions, |row, start, inside, count| {
-            // SAFETY: runs lie within the rows of the columns; sources within the input.
-            unsafe {
-                let target = std::slice::from_raw_parts_mut(columns.add(row * width + start), count);
-                let Some((skip, valid, source)) = inside else { return target.fill(T::default()) };
-                target[..skip].fill(T::default());
-                target[skip + valid..].fill(T::default());
-                let target = &mut target[skip..skip + valid];
-                if step == 1 {
-                    target.copy_from_slice(std::slice::from_raw_parts(x.add(source), valid));
-                } else {
-                    for (i, t) in target.iter_mut().enumerate() {
-                        *t = *x.add(source + i * step);
-                    }
-                }
-            }
-        });
-    }
-
     /// Adds columns back to the places they came from.
     ///
     /// # Safety
-    /// As [`Geometry::lay_out`], with `x` writable.
+    /// As [`lay_out`], with `x` writable.
     unsafe fn add_back<T: Real>(
         &self,
         columns: *const T,
@@ -174,6 +148,55 @@ impl Geometry {
             }
         });
     }
+}
+
+/// # Safety
+/// As [`lay_out`].
+#[inline(always)]
+unsafe fn lay_out_body<V: Vector>(
+    g: &Geometry,
+    x: *const V::Item,
+    columns: *mut V::Item,
+    channels: &Range<usize>,
+    positions: &Range<usize>,
+) {
+    let (width, step) = (positions.len(), g.stride[2]);
+    g.for_runs(channels.clone(), positions.clone(), |row, start, inside, count| {
+        let (skip, valid, source) = inside.unwrap_or((count, 0, 0));
+        // SAFETY: runs lie within the rows of the columns; sources within the input.
+        unsafe {
+            let to = columns.add(row * width + start);
+            for i in (0..skip).chain(skip + valid..count) {
+                *to.add(i) = V::Item::default();
+            }
+            let (to, from) = (to.add(skip), x.add(source));
+            if step == 1 {
+                // Runs are short: a copy by masked vectors is over before one by a function begins.
+                for i in (0..valid).step_by(V::LANES) {
+                    let n = V::LANES.min(valid - i);
+                    V::part(from.add(i), n).store_first(to.add(i), n);
+                }
+            } else {
+                for i in 0..valid {
+                    *to.add(i) = *from.add(i * step);
+                }
+            }
+        }
+    });
+}
+
+with_vectors! {
+    /// Lays out the windows: rows are (channel, place in the window), columns are positions.
+    ///
+    /// # Safety
+    /// `x` is one sample (or group) with these channels; `columns` has room for all rows and positions.
+    unsafe fn lay_out<T>(
+        g: &Geometry,
+        x: *const T,
+        columns: *mut T,
+        channels: &Range<usize>,
+        positions: &Range<usize>
+    ) = lay_out_body
 }
 
 /// `c = a b`, or `c += a b`; matrices as (start, row stride, column stride).
@@ -197,12 +220,11 @@ unsafe fn product<T: Real>(
     }
     let matrix =
         |(start, row, column): (*const T, usize, usize)| Mat::new(start, row as isize, column as isize);
-    let finish = Finish { add, ..Finish::set() };
     // SAFETY: the caller's.
-    unsafe { T::block(sizes, matrix(a), matrix(b), matrix((c.0, c.1, 1)), finish) }
+    unsafe { T::block(sizes, matrix(a), matrix(b), matrix((c.0, c.1, 1)), add) }
 }
 
-/// Sets the output to the convolution of `x` with `w`, plus `bias` for each filter.
+/// Sets the output to the convolution of `x` with `w`, plus `bias` for each filter; then the tail runs over it.
 pub fn forward<T: Real>(
     g: &Geometry,
     x: &[T],
@@ -210,15 +232,18 @@ pub fn forward<T: Real>(
     bias: Option<&[T]>,
     y: Shared<T>,
     one: T,
+    tail: Option<&Tail>,
     par: &dyn Parallel,
 ) {
-    if depthwise::fits(g) {
-        return depthwise::forward(g, x, w, bias, y, one, par);
-    }
     let (rows, positions) = (g.depth() * g.window(), g.positions());
-    if rows > 0 && g.width() > 0 && !g.is_pointwise() && direct::fits::<T>(g.output[2]) {
+    let direct = rows > 0 && g.width() > 0 && !g.is_pointwise() && direct::fits::<T>(g.output[2], g.width());
+    // From a few filters on, reading a window once for all of them is worth the lanes that are left empty.
+    if depthwise::fits(g) && !(direct && g.width() > 2) {
+        return depthwise::forward(g, x, w, bias, y, one, tail, par);
+    }
+    if direct {
         let packed = Packed::new(g, |filter, row| w[filter * rows + row]);
-        return direct::forward(g, x, &packed, bias, y, one, par);
+        return direct::forward(g, x, &packed, bias, y, one, tail, par);
     }
     let block = g.block(rows);
     let blocks = positions.div_ceil(block);
@@ -226,7 +251,7 @@ pub fn forward<T: Real>(
     split(par, g.samples * g.groups * blocks, grain, |range| {
         with_scratch(if g.is_pointwise() { 0 } else { rows * block * size_of::<T>() }, |scratch| {
             let columns = scratch.cast::<T>();
-            for unit in range {
+            for unit in range.clone() {
                 let (image, part) =
                     (unit / blocks, unit % blocks * block..positions.min((unit % blocks + 1) * block));
                 let (n, group) = (image / g.groups, image % g.groups);
@@ -239,7 +264,7 @@ pub fn forward<T: Real>(
                     let from = if g.is_pointwise() {
                         (input.as_ptr().add(part.start), positions, 1)
                     } else {
-                        g.lay_out(input.as_ptr(), columns, 0..g.depth(), part.clone());
+                        lay_out(g, input.as_ptr(), columns, &(0..g.depth()), &part);
                         (columns.cast_const(), part.len(), 1)
                     };
                     product(sizes, (out, positions), (filters.as_ptr(), rows, 1), from, false);
@@ -253,7 +278,24 @@ pub fn forward<T: Real>(
                 }
             }
         });
+        for unit in range.filter(|_| tail.is_some()) {
+            let (image, start) = (unit / blocks, unit % blocks * block);
+            let first = image * g.width() * positions + start;
+            // SAFETY: this chunk's own results, finished.
+            unsafe { finish(tail, first, [g.width(), block.min(positions - start)], positions) };
+        }
     });
+}
+
+/// Runs the tail over rows of outputs that are `step` apart, from output `first` on.
+///
+/// # Safety
+/// As [`Tail::run`].
+pub unsafe fn finish(tail: Option<&Tail>, first: usize, [rows, columns]: [usize; 2], step: usize) {
+    if let Some(tail) = tail {
+        // SAFETY: the caller's.
+        unsafe { tail.run(first, rows, columns, step) };
+    }
 }
 
 /// Sets `x` (zeros before) to the adjoint in the data: every output gradient goes back to its window.
@@ -262,10 +304,10 @@ pub fn data_gradient<T: Real>(g: &Geometry, gy: &[T], w: &[T], x: Shared<T>, one
         return depthwise::data_gradient(g, gy, w, x, one, par);
     }
     let (window, positions, depth) = (g.window(), g.positions(), g.depth());
-    let direct = depth > 0 && g.width() > 0 && !g.is_pointwise() && direct::fits::<T>(g.input[2]);
+    let direct = depth > 0 && g.width() > 0 && !g.is_pointwise() && direct::fits::<T>(g.input[2], depth);
     if direct && let Some(back) = direct::mirrored(g) {
         let packed = direct::mirrored_weight(g, &back, w);
-        return direct::forward(&back, gy, &packed, None, x, one, par);
+        return direct::forward(&back, gy, &packed, None, x, one, None, par);
     }
     let channels = g.channel_block();
     let parts = depth.div_ceil(channels);
@@ -308,33 +350,11 @@ pub fn weight_gradient<T: Real>(g: &Geometry, x: &[T], gy: &[T], gw: &mut [T], p
     let sums = g.samples.min(16).min((1 << 22) / size.max(1)).max(1);
     let together = g.samples.div_ceil(sums);
     let sums = g.samples.div_ceil(together.max(1)).max(1);
-    let mut partial = vec![T::default(); if sums > 1 { size * sums } else { 0 }];
-    let target = Shared(if sums > 1 { partial.as_mut_ptr() } else { gw.as_mut_ptr() });
-    if depthwise::fits(g) && g.width() == 1 {
-        let work = g.window() * g.positions() * together;
-        split(par, sums * g.groups, ((WORK / 2) / work.max(1)).max(1), |range| {
-            for unit in range {
-                let (sum, channel) = (unit / g.groups, unit % g.groups);
-                let place = (sum * size + channel * g.window()) as isize;
-                // SAFETY: the window of this unit's own sum and channel, zeros before.
-                let out = unsafe { std::slice::from_raw_parts_mut(target.at(place), g.window()) };
-                let samples = sum * together..g.samples.min((sum + 1) * together);
-                depthwise::weight_gradient(g, x, gy, channel, samples, out);
-            }
-        });
-    } else if !gw.is_empty() && !g.is_pointwise() && direct::weight_fits::<T>(g) {
-        split(par, sums, 1, |range| {
-            for sum in range {
-                // SAFETY: sum `sum` is this chunk's own, and zeros before.
-                let out = unsafe { std::slice::from_raw_parts_mut(target.at((sum * size) as isize), size) };
-                let samples = sum * together..g.samples.min((sum + 1) * together);
-                direct::weight_gradient(g, x, gy, samples, out);
-            }
-        });
-    } else {
-        weight_by_columns(g, x, gy, target, [sums, together, size], par);
+    if sums == 1 {
+        return weight_sums(g, x, gy, Shared(gw.as_mut_ptr()), [1, together, size], par);
     }
-    if sums > 1 {
+    with_elements([size * sums], |[partial]| {
+        weight_sums(g, x, gy, Shared(partial.as_mut_ptr()), [sums, together, size], par);
         let out = Shared(gw.as_mut_ptr());
         split(par, size, 1 << 14, |range| {
             for i in range {
@@ -344,7 +364,48 @@ pub fn weight_gradient<T: Real>(g: &Geometry, x: &[T], gy: &[T], gw: &mut [T], p
                 unsafe { *out.at(i as isize) = total };
             }
         });
+    });
+}
+
+/// Sets `sums` sums of `size` elements each, over `together` samples each, one after the other at `target`.
+fn weight_sums<T: Real>(
+    g: &Geometry,
+    x: &[T],
+    gy: &[T],
+    target: Shared<T>,
+    [sums, together, size]: [usize; 3],
+    par: &dyn Parallel,
+) {
+    // SAFETY: that part of the sums is the caller's alone.
+    let zeros = |at: usize, n: usize| unsafe {
+        let out = std::slice::from_raw_parts_mut(target.at(at as isize), n);
+        out.fill(T::default());
+        out
+    };
+    if depthwise::fits(g) && g.width() == 1 {
+        let work = g.window() * g.positions() * together;
+        return split(par, sums * g.groups, ((WORK / 2) / work.max(1)).max(1), |range| {
+            for unit in range {
+                let (sum, channel) = (unit / g.groups, unit % g.groups);
+                let samples = sum * together..g.samples.min((sum + 1) * together);
+                // The window of this unit's own sum and channel.
+                let out = zeros(sum * size + channel * g.window(), g.window());
+                depthwise::weight_gradient(g, x, gy, channel, samples, out);
+            }
+        });
     }
+    if size > 0 && !g.is_pointwise() && direct::weight_fits::<T>(g) {
+        return split(par, sums, 1, |range| {
+            for sum in range {
+                let samples = sum * together..g.samples.min((sum + 1) * together);
+                direct::weight_gradient(g, x, gy, samples, zeros(sum * size, size));
+            }
+        });
+    }
+    if g.samples == 0 || g.positions() == 0 {
+        zeros(0, sums * size);
+    }
+    weight_by_columns(g, x, gy, target, [sums, together, size], par);
 }
 
 /// [`weight_gradient`]'s sums as products with columns: `sums` of `together` samples, `size` elements apart.
@@ -377,7 +438,7 @@ fn weight_by_columns<T: Real>(
                         let part = start..positions.min(start + block);
                         // SAFETY: one unit writes its own sum, group and channels; sizes are the arrays'.
                         unsafe {
-                            g.lay_out(image.as_ptr(), columns, own.clone(), part.clone());
+                            lay_out(g, image.as_ptr(), columns, &own, &part);
                             product(
                                 [g.width(), rows, part.len()],
                                 (target.at(place), depth * window),

@@ -4,8 +4,9 @@
 //!
 //! Every result is one sum in a fixed order (place in the window; for weights, rows and samples).
 
-use crate::kernel::conv::{Geometry, Real};
+use crate::kernel::conv::{Geometry, Real, finish};
 use crate::kernel::moves::Shared;
+use crate::kernel::tail::Tail;
 use crate::kernel::walk::split;
 use crate::par::Parallel;
 use crate::simd::vector::Vector;
@@ -278,7 +279,7 @@ fn offsets(g: &Geometry, row: usize) -> Vec<usize> {
     (0..kh * kw).map(|k| k / kw * g.dilate[1] * row + k % kw * g.dilate[2]).collect()
 }
 
-/// Sets the output to the convolution of `x` with `w`, plus `bias` for each filter.
+/// Sets the output to the convolution of `x` with `w`, plus `bias` for each filter; then the tail runs over it.
 pub fn forward<T: Real>(
     g: &Geometry,
     x: &[T],
@@ -286,6 +287,7 @@ pub fn forward<T: Real>(
     bias: Option<&[T]>,
     y: Shared<T>,
     one: T,
+    tail: Option<&Tail>,
     par: &dyn Parallel,
 ) {
     let (s, [_, oh, ow]) = (Split::new(g), g.output);
@@ -318,6 +320,7 @@ pub fn forward<T: Real>(
                         one,
                     });
                 }
+                finish(tail, unit * g.width() * positions, [g.width(), positions], positions);
             }
         }
     });

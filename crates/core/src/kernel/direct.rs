@@ -3,12 +3,17 @@
 //!
 //! Every result is one sum in a fixed order (channel, then place in the window), whatever tile it falls in.
 
-use crate::kernel::conv::{Geometry, Real};
+mod weight;
+
+use crate::kernel::conv::{Geometry, Real, finish};
 use crate::kernel::moves::Shared;
+use crate::kernel::scratch::with_elements;
+use crate::kernel::tail::Tail;
 use crate::kernel::walk::split;
 use crate::par::Parallel;
 use crate::simd::vector::{Vector, lanes, rows};
 use crate::with_vectors;
+pub use weight::{weight_fits, weight_gradient};
 
 /// Vectors side by side in a tile.
 const ACROSS: usize = 3;
@@ -74,6 +79,18 @@ impl Padded {
         (line * g.output[2] + x, self.lanes.min(g.output[2] - x))
     }
 
+    /// For each vector of a band of `g` from output row `top` on: its first output, and how many of its lanes are
+    /// outputs; none in rows beyond the last.
+    fn places(&self, g: &Geometry, band: &Geometry, top: usize) -> Vec<(usize, usize)> {
+        let [_, rows, ow] = g.output;
+        let place = |v| {
+            let (line, x) = (v / self.across, v % self.across * self.lanes);
+            let (d, h) = (line / band.output[1], line % band.output[1] + top);
+            if h < rows { ((d * rows + h) * ow + x, self.lanes.min(ow - x)) } else { (0, 0) }
+        };
+        (0..self.vectors(band)).map(place).collect()
+    }
+
     /// What each (channel, place in the window) adds to a window's start.
     fn offsets(&self, g: &Geometry) -> Vec<usize> {
         let mut out = Vec::with_capacity(self.depth * g.window());
@@ -90,13 +107,13 @@ impl Padded {
         out
     }
 
-    /// Copies an image with its padding.
-    fn fill<T: Real>(&self, g: &Geometry, x: &[T], to: &mut [T]) {
+    /// Copies what the outputs from row `top` on see of an image, with its padding.
+    fn fill<T: Real>(&self, g: &Geometry, x: &[T], top: usize, to: &mut [T]) {
         let ([id, ih, iw], [pd, ph, pw], step) = (g.input, g.pad, g.stride[2]);
         for (line, to) in to.chunks_exact_mut(self.row).enumerate() {
             let (c, d, h) =
                 (line / (self.planes * self.rows), line / self.rows % self.planes, line % self.rows);
-            let (d, h) = (d.wrapping_sub(pd), h.wrapping_sub(ph));
+            let (d, h) = (d.wrapping_sub(pd), (h + top * g.stride[1]).wrapping_sub(ph));
             if d >= id || h >= ih {
                 to.fill(T::default());
                 continue;
@@ -120,10 +137,13 @@ impl Padded {
     }
 }
 
-/// Whether rows of this many outputs leave few lanes empty.
-pub fn fits<T: Real>(outputs: usize) -> bool {
-    let lanes = lanes::<T>();
-    outputs * 4 >= outputs.div_ceil(lanes) * lanes * 3
+/// Whether rows of this many outputs leave so few lanes empty that this costs less than columns, which each of the
+/// filters of a group reads.
+pub fn fits<T: Real>(outputs: usize, filters: usize) -> bool {
+    // Filters whose sums take the time that laying out their columns does.
+    const LAYING: usize = 20;
+    let lanes = outputs.next_multiple_of(lanes::<T>());
+    outputs * 4 >= lanes * 3 || lanes * filters < outputs * (filters + LAYING)
 }
 
 /// Weights by blocks of filters: for each block of each group, rows (channel, place) of one number per filter.
@@ -223,7 +243,8 @@ with_vectors! {
     unsafe fn tile<T>(t: &Tile<T>) = tile_body
 }
 
-/// Sets the output to the convolution of `x` with packed weights, plus `bias` for each filter.
+/// Sets the output to the convolution of `x` with packed weights, plus `bias` for each filter; then the tail runs
+/// over it.
 pub fn forward<T: Real>(
     g: &Geometry,
     x: &[T],
@@ -231,6 +252,7 @@ pub fn forward<T: Real>(
     bias: Option<&[T]>,
     y: Shared<T>,
     one: T,
+    tail: Option<&Tail>,
     par: &dyn Parallel,
 ) {
     let lanes = lanes::<T>();
@@ -245,26 +267,34 @@ pub fn forward<T: Real>(
     let parts = (16 / images.max(1)).clamp(1, blocks.max(1)).min((work / WORK).max(1));
     let units = images.div_ceil(batch) * parts;
     split(par, units, (WORK / (work * batch / parts).max(1)).max(1), |range| {
-        let mut space = vec![T::default(); padded.size() * batch];
-        let mut filled = usize::MAX;
-        for unit in range {
-            let (first, part) = (unit / parts * batch, unit % parts);
-            let count = batch.min(images - first);
-            if filled != first {
-                for i in 0..count {
-                    let image = &x[(first + i) * g.depth() * g.pixels()..];
-                    padded.fill(g, image, &mut space[i * padded.size()..(i + 1) * padded.size()]);
+        with_elements([padded.size() * batch], |[space]| {
+            let mut filled = usize::MAX;
+            for unit in range {
+                let (first, part) = (unit / parts * batch, unit % parts);
+                let count = batch.min(images - first);
+                if filled != first {
+                    for i in 0..count {
+                        let image = &x[(first + i) * g.depth() * g.pixels()..];
+                        padded.fill(g, image, 0, &mut space[i * padded.size()..(i + 1) * padded.size()]);
+                    }
+                    filled = first;
                 }
-                filled = first;
+                let own = part * blocks / parts..(part + 1) * blocks / parts;
+                // Groups have weights of their own, so that a tile stays within one image there.
+                let piece = if g.groups == 1 { count } else { 1 };
+                for image in (0..count).step_by(piece) {
+                    let run = Run { g, padded: &padded, offsets: &offsets, w, bias, y, vectors, one };
+                    run.images(first + image, piece, &space[image * padded.size()..], own.clone());
+                }
+                let (low, high) = (w.blocks[own.start], w.blocks[own.end]);
+                let positions = g.positions();
+                for image in first..first + count {
+                    let place = (image * g.width() + low) * positions;
+                    // SAFETY: this unit's own outputs, finished.
+                    unsafe { finish(tail, place, [high - low, positions], positions) };
+                }
             }
-            let own = part * blocks / parts..(part + 1) * blocks / parts;
-            // Groups have weights of their own, so that a tile stays within one image there.
-            let piece = if g.groups == 1 { count } else { 1 };
-            for image in (0..count).step_by(piece) {
-                let run = Run { g, padded: &padded, offsets: &offsets, w, bias, y, vectors, one };
-                run.images(first + image, piece, &space[image * padded.size()..], own.clone());
-            }
-        }
+        })
     });
 }
 
@@ -348,131 +378,4 @@ pub fn mirrored_weight<T: Real>(g: &Geometry, back: &Geometry, w: &[T]) -> Packe
         let (filter, place) = (row / window, row % window);
         w[((group * width + filter) * depth + channel) * window + window - 1 - place]
     })
-}
-
-/// Dot products over vectors of positions: output gradients of some filters with shifted inputs.
-struct Dots<'a, T> {
-    /// Where each vector's window begins in the prepared images.
-    starts: &'a [usize],
-    /// How many lanes of each vector count.
-    valid: &'a [usize],
-    x: *const T,
-    offsets: &'a [usize],
-    /// Prepared gradients: filter by filter, vector by vector; unused lanes are zeros.
-    g: *const T,
-    filters: usize,
-    /// Sums are added to `out[filter * offsets + offset]`.
-    out: *mut T,
-}
-
-/// # Safety
-/// The pointers are valid for the sizes.
-#[inline(always)]
-unsafe fn dots_of<V: Vector, const M: usize, const N: usize>(d: &Dots<V::Item>) {
-    let (columns, count) = (d.offsets.len(), d.starts.len());
-    for f in (0..d.filters).step_by(M) {
-        for c in (0..columns).step_by(N) {
-            // Rows and columns beyond the end repeat the last ones; their sums are dropped.
-            let rows: [usize; M] = std::array::from_fn(|m| (f + m).min(d.filters - 1));
-            let offsets: [usize; N] = std::array::from_fn(|n| d.offsets[(c + n).min(columns - 1)]);
-            // SAFETY: windows lie within the prepared images (the caller's contract).
-            unsafe {
-                let mut sums = [[V::zero(); N]; M];
-                let g = rows.map(|row| d.g.add(row * count * V::LANES));
-                let x = offsets.map(|offset| d.x.add(offset));
-                for v in 0..count {
-                    let (start, valid) = (*d.starts.get_unchecked(v), *d.valid.get_unchecked(v));
-                    let mut gs = [V::zero(); M];
-                    for m in 0..M {
-                        gs[m] = V::load(g[m].add(v * V::LANES));
-                    }
-                    for n in 0..N {
-                        // Lanes beyond the row read other places, which must not count even if infinite.
-                        let x = V::first(x[n].add(start), valid);
-                        for m in 0..M {
-                            sums[m][n] = gs[m].multiply_add(x, sums[m][n]);
-                        }
-                    }
-                }
-                for m in 0..M.min(d.filters - f) {
-                    for n in 0..N.min(columns - c) {
-                        *d.out.add((f + m) * columns + c + n) += sums[m][n].total();
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// # Safety
-/// As [`dots_of`].
-#[inline(always)]
-unsafe fn dots_body<V: Vector>(d: &Dots<V::Item>) {
-    // SAFETY: the caller's.
-    unsafe { if V::DOTS[0] == 4 { dots_of::<V, 4, 6>(d) } else { dots_of::<V, 3, 3>(d) } }
-}
-
-with_vectors! {
-    /// # Safety
-    /// As [`dots_of`].
-    unsafe fn dots<T>(d: &Dots<T>) = dots_body
-}
-
-/// Whether images and gradients of one group are small enough to be prepared as a whole.
-pub fn weight_fits<T: Real>(g: &Geometry) -> bool {
-    let padded = Padded::new(g, lanes::<T>());
-    fits::<T>(g.output[2])
-        && (padded.size() + g.width() * padded.vectors(g) * padded.lanes) * size_of::<T>() <= 2 * TOGETHER
-}
-
-/// Adds to `out`, (groups, filters, rows), the weight's gradient over the samples of `range`.
-pub fn weight_gradient<T: Real>(
-    g: &Geometry,
-    x: &[T],
-    gy: &[T],
-    range: std::ops::Range<usize>,
-    out: &mut [T],
-) {
-    let lanes = lanes::<T>();
-    let padded = Padded::new(g, lanes);
-    let (offsets, vectors, positions) = (padded.offsets(g), padded.vectors(g), g.positions());
-    let bytes = (padded.size() + g.width() * vectors * lanes) * size_of::<T>();
-    let batch = (2 * TOGETHER / bytes.max(1)).clamp(1, range.len().max(1));
-    let mut images = vec![T::default(); padded.size() * batch];
-    let mut gradients = vec![T::default(); g.width() * vectors * lanes * batch];
-    let places: Vec<(usize, usize)> = (0..vectors).map(|v| padded.outputs(g, v)).collect();
-    for group in 0..g.groups {
-        for first in range.clone().step_by(batch) {
-            let count = batch.min(range.end - first);
-            let (mut starts, mut valid) = (Vec::new(), Vec::new());
-            for i in 0..count {
-                let image = &x[((first + i) * g.channels + group * g.depth()) * g.pixels()..];
-                padded.fill(g, image, &mut images[i * padded.size()..(i + 1) * padded.size()]);
-                starts.extend((0..vectors).map(|v| i * padded.size() + padded.start(g, v)));
-                valid.extend(places.iter().map(|p| p.1));
-                for f in 0..g.width() {
-                    let from =
-                        &gy[((first + i) * g.filters + group * g.width() + f) * positions..][..positions];
-                    let to = &mut gradients[(f * count + i) * vectors * lanes..][..vectors * lanes];
-                    for (to, &(place, n)) in to.chunks_exact_mut(lanes).zip(&places) {
-                        to[..n].copy_from_slice(&from[place..place + n]);
-                        to[n..].fill(T::default());
-                    }
-                }
-            }
-            let size = g.width() * offsets.len();
-            let d = Dots {
-                starts: &starts,
-                valid: &valid,
-                x: images.as_ptr(),
-                offsets: &offsets,
-                g: gradients.as_ptr(),
-                filters: g.width(),
-                out: out[group * size..(group + 1) * size].as_mut_ptr(),
-            };
-            // SAFETY: windows of every vector lie within the prepared images; gradients are there for every
-            // filter and vector; `out` has a place for every filter and offset.
-            unsafe { dots(&d) };
-        }
-    }
 }

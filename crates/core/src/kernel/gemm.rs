@@ -1,20 +1,22 @@
 //! Matrix products over any strides: output blocks whose sizes depend on the shape alone, each computed by
 //! one thread over the whole inner axis, so that results do not depend on the number of threads.
 //!
-//! Real blocks are computed by the tiles of [`block`], complex ones by the `gemm` crate, called serially; integers
-//! by the plain loops here.
+//! Real blocks are computed by the tiles of [`block`] (half types through float32, piece by piece), complex ones by the
+//! `gemm` crate, called serially; integers by the plain loops here.
 
 mod block;
 mod dots;
+mod half;
 mod pack;
 mod shared;
 mod tile;
 
 use crate::kernel::moves::Shared;
 use crate::kernel::num::Num;
+use crate::kernel::tail::Tail;
 use crate::kernel::walk::split;
 use crate::par::Parallel;
-use crate::{Bool, Complex32, Complex64, Element};
+use crate::{Bool, Complex32, Complex64, Element, bf16, f16};
 
 /// A matrix in memory: its first element and what a step along rows and columns adds.
 pub struct Mat<T> {
@@ -51,40 +53,39 @@ impl<T> Mat<T> {
     }
 }
 
-/// What happens to a product: whether it is added to what the result holds, and what is added last.
+/// What runs over each block of the result once it is finished.
 #[derive(Clone, Copy)]
-pub struct Finish<T> {
-    pub add: bool,
-    /// A number for each column; may be null.
-    pub bias: Shared<T>,
+pub struct After<'a, T> {
+    tail: Option<&'a Tail<'a>>,
+    /// Element 0 of the tail.
+    origin: Shared<T>,
 }
 
-impl<T: Copy> Finish<T> {
-    /// Sets the result.
-    pub fn set() -> Finish<T> {
-        Finish { add: false, bias: Shared(std::ptr::null_mut()) }
-    }
-
-    /// The finish of steps `from..to` of an inner axis of `k`.
-    fn part(&self, from: usize, to: usize, k: usize) -> Finish<T> {
-        let bias = if to == k { self.bias.0 } else { std::ptr::null_mut() };
-        Finish { add: self.add || from > 0, bias: Shared(bias) }
-    }
-
-    /// The finish of the columns from `j` on.
-    fn from(&self, j: usize) -> Finish<T> {
-        let bias = if self.bias.0.is_null() { self.bias.0 } else { self.bias.0.wrapping_add(j) };
-        Finish { bias: Shared(bias), ..*self }
+impl<T> After<'_, T> {
+    /// The block `c` of m by n is finished.
+    ///
+    /// # Safety
+    /// It is, and lies in the tail's result; nobody else says so.
+    unsafe fn finished(&self, c: Mat<T>, m: usize, n: usize) {
+        if let Some(tail) = self.tail {
+            // SAFETY: both addresses lie in the result.
+            let first = unsafe { c.start.0.offset_from(self.origin.0) } as usize;
+            // SAFETY: the caller's.
+            unsafe { tail.run(first, m, n, c.row as usize) };
+        }
     }
 }
 
 /// A type that matrices are multiplied in.
-pub trait Product: Element + Num {
-    /// `c = a b` for one block of m by n over k, all at least 1.
+pub trait Product: Element {
+    /// How two sums become one; None where sums are kept in a wider type, and a block is never added to.
+    const ADD: Option<fn(Self, Self) -> Self>;
+
+    /// `c = a b`, or `c += a b` to `add`, for one block of m by n over k, all at least 1.
     ///
     /// # Safety
     /// The matrices are valid for their sizes; `c` overlaps neither of the others, and its columns lie side by side.
-    unsafe fn block(sizes: [usize; 3], a: Mat<Self>, b: Mat<Self>, c: Mat<Self>, finish: Finish<Self>);
+    unsafe fn block(sizes: [usize; 3], a: Mat<Self>, b: Mat<Self>, c: Mat<Self>, add: bool);
 
     /// One whole product with what its blocks have in common prepared once. False, and nothing done, where that
     /// does not pay.
@@ -96,7 +97,7 @@ pub trait Product: Element + Num {
         _a: Mat<Self>,
         _b: Mat<Self>,
         _c: Mat<Self>,
-        _finish: Finish<Self>,
+        _after: After<Self>,
         _par: &dyn Parallel,
     ) -> bool {
         false
@@ -106,25 +107,40 @@ pub trait Product: Element + Num {
 macro_rules! by_tiles {
     ($($t:ty),*) => { $(
         impl Product for $t {
-            unsafe fn block(sizes: [usize; 3], a: Mat<$t>, b: Mat<$t>, c: Mat<$t>, finish: Finish<$t>) {
+            const ADD: Option<fn($t, $t) -> $t> = Some(Num::add);
+            unsafe fn block(sizes: [usize; 3], a: Mat<$t>, b: Mat<$t>, c: Mat<$t>, add: bool) {
                 // SAFETY: the caller's.
-                unsafe { block::block(sizes, a, b, c, finish) }
+                unsafe { block::block(sizes, a, b, c, add) }
             }
             unsafe fn whole(
                 sizes: [usize; 3],
                 a: Mat<$t>,
                 b: Mat<$t>,
                 c: Mat<$t>,
-                finish: Finish<$t>,
+                after: After<$t>,
                 par: &dyn Parallel,
             ) -> bool {
                 // SAFETY: the caller's.
-                unsafe { shared::product(sizes, a, b, c, finish, par) }
+                unsafe { shared::product(sizes, a, b, c, after, par) }
             }
         }
     )* };
 }
 by_tiles!(f32, f64);
+
+macro_rules! by_widening {
+    ($($t:ty),*) => { $(
+        impl Product for $t {
+            const ADD: Option<fn($t, $t) -> $t> = None;
+            unsafe fn block(sizes: [usize; 3], a: Mat<$t>, b: Mat<$t>, c: Mat<$t>, add: bool) {
+                debug_assert!(!add, "a sum in parts would be rounded more than once");
+                // SAFETY: the caller's.
+                unsafe { half::block(sizes, a, b, c) }
+            }
+        }
+    )* };
+}
+by_widening!(f16, bf16);
 
 /// Complex products below which calling the crate costs more than the work.
 const TINY: usize = 1 << 9;
@@ -132,20 +148,20 @@ const TINY: usize = 1 << 9;
 macro_rules! by_crate {
     ($($t:ty),*) => { $(
         impl Product for $t {
-            unsafe fn block([m, n, k]: [usize; 3], a: Mat<$t>, b: Mat<$t>, c: Mat<$t>, finish: Finish<$t>) {
+            const ADD: Option<fn($t, $t) -> $t> = Some(Num::add);
+            unsafe fn block([m, n, k]: [usize; 3], a: Mat<$t>, b: Mat<$t>, c: Mat<$t>, add: bool) {
                 if m * n * k <= TINY {
                     // SAFETY: the caller's.
-                    return unsafe { plain([m, n, k], a, b, c, finish, |sum, x, y| sum + x * y, |x, y| x + y) };
+                    return unsafe { plain([m, n, k], a, b, c, add, |sum, x, y| sum + x * y) };
                 }
                 let one = <$t>::new(1.0, 0.0);
                 // SAFETY: the caller's; strides are those of the matrices.
                 unsafe {
                     gemm::gemm(
-                        m, n, k, c.start.0, c.column, c.row, finish.add, a.start.0, a.column, a.row,
+                        m, n, k, c.start.0, c.column, c.row, add, a.start.0, a.column, a.row,
                         b.start.0, b.column, b.row, one, one, false, false, false,
                         gemm::Parallelism::None,
                     );
-                    add_bias(m, n, c, finish, |x, y| x + y);
                 }
             }
         }
@@ -156,10 +172,11 @@ by_crate!(Complex32, Complex64);
 macro_rules! by_loop {
     ($($t:ty),*) => { $(
         impl Product for $t {
-            unsafe fn block(sizes: [usize; 3], a: Mat<$t>, b: Mat<$t>, c: Mat<$t>, finish: Finish<$t>) {
+            const ADD: Option<fn($t, $t) -> $t> = Some(Num::add);
+            unsafe fn block(sizes: [usize; 3], a: Mat<$t>, b: Mat<$t>, c: Mat<$t>, add: bool) {
                 let step = |sum: $t, x: $t, y: $t| sum.wrapping_add(x.wrapping_mul(y));
                 // SAFETY: the caller's.
-                unsafe { plain(sizes, a, b, c, finish, step, <$t>::wrapping_add) }
+                unsafe { plain(sizes, a, b, c, add, step) }
             }
         }
     )* };
@@ -167,10 +184,12 @@ macro_rules! by_loop {
 by_loop!(i8, i16, i32, i64, u8, u16, u32, u64);
 
 impl Product for Bool {
-    unsafe fn block(sizes: [usize; 3], a: Mat<Bool>, b: Mat<Bool>, c: Mat<Bool>, finish: Finish<Bool>) {
+    const ADD: Option<fn(Bool, Bool) -> Bool> = Some(Num::add);
+
+    unsafe fn block(sizes: [usize; 3], a: Mat<Bool>, b: Mat<Bool>, c: Mat<Bool>, add: bool) {
         let step = |sum: Bool, x: Bool, y: Bool| Bool::new(sum.get() | (x.get() & y.get()));
         // SAFETY: the caller's.
-        unsafe { plain(sizes, a, b, c, finish, step, |x, y| Bool::new(x.get() | y.get())) }
+        unsafe { plain(sizes, a, b, c, add, step) }
     }
 }
 
@@ -184,15 +203,14 @@ unsafe fn plain<T: Element>(
     a: Mat<T>,
     b: Mat<T>,
     c: Mat<T>,
-    finish: Finish<T>,
+    add: bool,
     step: impl Fn(T, T, T) -> T,
-    add: impl Fn(T, T) -> T,
 ) {
     // SAFETY: indices stay within the matrices' sizes (the caller's contract); rows of `c` are contiguous.
     unsafe {
         for i in 0..m {
             let row = std::slice::from_raw_parts_mut(c.from(i, 0).start.0, n);
-            if !finish.add {
+            if !add {
                 row.fill(T::default());
             }
             for l in 0..k {
@@ -206,24 +224,6 @@ unsafe fn plain<T: Element>(
                         *sum = step(*sum, x, *other.wrapping_offset(j as isize * b.column));
                     }
                 }
-            }
-        }
-        add_bias(m, n, c, finish, add);
-    }
-}
-
-/// # Safety
-/// `c` is valid for m by n, its columns side by side.
-unsafe fn add_bias<T: Element>(m: usize, n: usize, c: Mat<T>, finish: Finish<T>, add: impl Fn(T, T) -> T) {
-    if finish.bias.0.is_null() {
-        return;
-    }
-    for i in 0..m {
-        for j in 0..n {
-            // SAFETY: the caller's; there is a number for each column.
-            unsafe {
-                let to = c.from(i, j).start.0;
-                *to = add(*to, *finish.bias.0.add(j));
             }
         }
     }
@@ -264,23 +264,26 @@ fn inner_parts([m, n, k]: [usize; 3], row: isize) -> usize {
 }
 
 /// `c[i] = a[i] b[i]` for a batch of products of one size. `offsets` give where product i's operands and
-/// result begin, counted from the matrices' first elements: (a, b, c). The bias is the same for all.
+/// result begin, counted from the matrices' first elements: (a, b, c). The tail runs over what is finished; its
+/// element 0 is `c`'s first.
 ///
 /// # Safety
-/// The matrices are valid for their sizes at every offset; results overlap nothing else and have contiguous rows.
+/// The matrices are valid for their sizes at every offset; results overlap nothing else and have contiguous rows. With
+/// a tail, they are one contiguous array.
 pub unsafe fn batched<T: Product>(
     sizes: [usize; 3],
     a: Mat<T>,
     b: Mat<T>,
     c: Mat<T>,
-    finish: Finish<T>,
     offsets: &[[isize; 3]],
+    tail: Option<&Tail>,
     par: &dyn Parallel,
 ) {
     let [m, n, k] = sizes;
     if m == 0 || n == 0 {
         return;
     }
+    let after = After { tail, origin: c.start };
     let at = |[x, y, z]: [isize; 3]| (a.shifted(x), b.shifted(y), c.shifted(z));
     if let [only] = *offsets
         && k > 0
@@ -288,15 +291,16 @@ pub unsafe fn batched<T: Product>(
         let (a, b, c) = at(only);
         // SAFETY: the caller's.
         unsafe {
-            if n == 1 && m > 1 && c.row == 1 && finish.bias.0.is_null() {
+            if n == 1 && m > 1 && c.row == 1 {
                 let at = [[0; 3]];
-                return batched([1, m, k], b.turned(), a.turned(), c.turned(), finish, &at, par);
+                return batched([1, m, k], b.turned(), a.turned(), c.turned(), &at, tail, par);
             }
             let parts = inner_parts(sizes, b.row);
-            if parts > 1 {
-                return by_parts(sizes, parts, a, b, c, finish, par);
+            if let (Some(add), 2..) = (T::ADD, parts) {
+                by_parts(sizes, parts, add, a, b, c, par);
+                return after.finished(c, m, n);
             }
-            if T::whole(sizes, a, b, c, finish, par) {
+            if T::whole(sizes, a, b, c, after, par) {
                 return;
             }
         }
@@ -313,15 +317,16 @@ pub unsafe fn batched<T: Product>(
                 (unit / blocks, unit % blocks / columns * bm, unit % columns * bn)
             };
             let (a, b, c) = at(offsets[product]);
-            let (a, b, c, finish) = (a.from(i, 0), b.from(0, j), c.from(i, j), finish.from(j));
+            let (a, b, c) = (a.from(i, 0), b.from(0, j), c.from(i, j));
             let (m, n) = (bm.min(m - i), bn.min(n - j));
             // SAFETY: blocks lie within the matrices and do not overlap each other.
             unsafe {
                 if k == 0 {
-                    plain([m, n, 0], a, b, c, finish, |sum, _, _| sum, T::add);
+                    plain([m, n, 0], a, b, c, false, |sum, _, _| sum);
                 } else {
-                    T::block([m, n, k], a, b, c, finish);
+                    T::block([m, n, k], a, b, c, false);
                 }
+                after.finished(c, m, n);
             }
         }
     });
@@ -334,10 +339,10 @@ pub unsafe fn batched<T: Product>(
 unsafe fn by_parts<T: Product>(
     [m, n, k]: [usize; 3],
     parts: usize,
+    add: fn(T, T) -> T,
     a: Mat<T>,
     b: Mat<T>,
     c: Mat<T>,
-    finish: Finish<T>,
     par: &dyn Parallel,
 ) {
     let mut sums = vec![T::default(); m * n * parts];
@@ -348,7 +353,7 @@ unsafe fn by_parts<T: Product>(
             // SAFETY: part `part` of the sums is this chunk's own.
             unsafe {
                 let c = Mat::new(target.at((part * m * n) as isize).cast_const(), n as isize, 1);
-                T::block([m, n, to - from], a.from(0, from), b.from(from, 0), c, Finish::set());
+                T::block([m, n, to - from], a.from(0, from), b.from(from, 0), c, false);
             }
         }
     });
@@ -357,13 +362,11 @@ unsafe fn by_parts<T: Product>(
         let row = unsafe { std::slice::from_raw_parts_mut(c.from(i, 0).start.0, n) };
         for part in 0..parts {
             let sums = &sums[(part * m + i) * n..][..n];
-            if part == 0 && !finish.add {
+            if part == 0 {
                 row.copy_from_slice(sums);
             } else {
-                row.iter_mut().zip(sums).for_each(|(sum, &x)| *sum = sum.add(x));
+                row.iter_mut().zip(sums).for_each(|(sum, &x)| *sum = add(*sum, x));
             }
         }
     }
-    // SAFETY: the caller's.
-    unsafe { add_bias(m, n, c, finish, T::add) };
 }

@@ -32,4 +32,5 @@ pub mod select;
 pub mod sort;
 mod space;
 pub mod step;
+pub mod tail;
 pub mod walk;

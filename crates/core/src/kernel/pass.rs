@@ -173,11 +173,16 @@ pub unsafe fn run_again(
     unsafe { run_program(&program, par) }
 }
 
+/// Elements of a tile of this pass.
+pub(super) fn tile_elements(pass: &Pass) -> usize {
+    let widest = pass.regs.iter().map(|d| d.size()).max().unwrap_or(1);
+    (TILE_BYTES / widest).clamp(512, 4096)
+}
+
 fn program_for<'a>(pass: &'a Pass, slots: &[Slot], scalars: &[Scalar]) -> Program<'a> {
     let mut walks = program::walks(pass, slots);
     let mut dims = simplify(&pass.shape, &mut walks);
-    let widest = pass.regs.iter().map(|d| d.size()).max().unwrap_or(1);
-    cut(&mut dims, &walks, (TILE_BYTES / widest).clamp(512, 4096));
+    cut(&mut dims, &walks, tile_elements(pass));
     Program::new(pass, scalars, dims, walks)
 }
 

@@ -3,8 +3,8 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::Buffer;
-use bytemuck::AnyBitPattern;
-use std::cell::Cell;
+use bytemuck::{AnyBitPattern, NoUninit};
+use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
@@ -17,22 +17,42 @@ struct Line([u8; 64]);
 const KEEP: usize = 4 << 20;
 
 thread_local! {
-    static SCRATCH: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
+    /// One piece for each depth of nesting.
+    static SCRATCH: RefCell<Vec<Vec<Line>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Calls `body` with `bytes` of 64-byte aligned memory of any content. A nested call gets memory of its own.
 pub fn with_scratch<R>(bytes: usize, body: impl FnOnce(*mut u8) -> R) -> R {
     // A thread that is being torn down has lost its own.
-    let mut lines = SCRATCH.try_with(Cell::take).unwrap_or_default();
+    let mut lines = SCRATCH.try_with(|kept| kept.borrow_mut().pop()).ok().flatten().unwrap_or_default();
     let need = bytes.div_ceil(size_of::<Line>());
     if lines.len() < need {
         lines.resize(need, Line([0; 64]));
     }
     let result = body(lines.as_mut_ptr().cast());
     if lines.len() * size_of::<Line>() <= KEEP {
-        let _ = SCRATCH.try_with(|kept| kept.set(lines));
+        let _ = SCRATCH.try_with(|kept| kept.borrow_mut().push(lines));
     }
     result
+}
+
+/// As [`with_scratch`], as slices of these lengths.
+pub fn with_elements<T: AnyBitPattern + NoUninit, const N: usize, R>(
+    counts: [usize; N],
+    body: impl FnOnce([&mut [T]; N]) -> R,
+) -> R {
+    let mut bytes = 0;
+    let starts = counts.map(|n| {
+        let start = bytes;
+        bytes += (n * size_of::<T>()).next_multiple_of(size_of::<Line>());
+        start
+    });
+    with_scratch(bytes, |scratch| {
+        // SAFETY: disjoint parts of initialised memory, aligned for any element, of which any content is one.
+        body(std::array::from_fn(|i| unsafe {
+            std::slice::from_raw_parts_mut(scratch.add(starts[i]).cast(), counts[i])
+        }))
+    })
 }
 
 /// Elements of any content, in memory of the pool that arrays come from.

@@ -42,8 +42,19 @@ pub fn simplify(shape: &[usize], walks: &mut [Walk]) -> Dims {
     for &axis in &order {
         turn(shape[axis], axis, walks);
     }
+    merge(shape, &order, walks)
+}
+
+/// As [`simplify`], but the axes keep their order and direction.
+pub fn in_order(shape: &[usize], walks: &mut [Walk]) -> Dims {
+    let order: SmallVec<[usize; 6]> = (0..shape.len()).filter(|&axis| shape[axis] != 1).collect();
+    merge(shape, &order, walks)
+}
+
+/// The axes in this order, merged where all walk them as one.
+fn merge(shape: &[usize], order: &[usize], walks: &mut [Walk]) -> Dims {
     let mut groups: SmallVec<[(usize, usize); 6]> = SmallVec::new(); // (size, the axis whose steps count)
-    for &axis in &order {
+    for &axis in order {
         match groups.last_mut() {
             Some((n, last))
                 if walks.iter().all(|w| w.steps[*last] == w.steps[axis] * shape[axis] as isize) =>

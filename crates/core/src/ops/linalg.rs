@@ -1,20 +1,15 @@
 //! Products of matrices: matmul, dot. Half-precision operands are multiplied in float32 and rounded once.
 
 use crate::attrs::Attrs;
-use crate::kernel::gemm::{Finish, Mat, Product, batched};
-use crate::kernel::moves::{Shared, dense};
-use crate::kernel::step::cast;
-use crate::kernel::walk::{GRAIN, offsets, split};
-use crate::layout::Strides;
+use crate::kernel::gemm::{Mat, Product, batched};
+use crate::kernel::walk::offsets;
 use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
 use crate::ops::arith::MULTIPLY;
-use crate::par::Parallel;
 use crate::promote::result_type;
 use crate::rules::{Sym, Vjp};
 use crate::shape::{AxisList, Shape, broadcast, checked_numel, numel};
-use crate::storage::Buffer;
-use crate::view::{View, ViewMut};
-use crate::{DType, Element, Error, ErrorKind, Layout, Result, bf16, f16, grads, with_type};
+use crate::view::ViewMut;
+use crate::{Bool, Complex32, Complex64, DType, Error, Layout, Result, bf16, f16, grads, with_type};
 use smallvec::{SmallVec, smallvec};
 
 const SIGNATURE: &str = "(n?,k),(k,m?)->(n?,m?)";
@@ -57,76 +52,16 @@ fn infer_matmul(a: &InferArgs) -> Result<Inferred> {
 fn run_matmul(a: &KernelArgs) -> Result<()> {
     let out = a.out(0);
     match out.dtype {
-        DType::F16 => return widened::<f16>(a),
-        DType::BF16 => return widened::<bf16>(a),
-        dtype => with_product(dtype, a, &out),
+        DType::Bool => product::<Bool>(&out, a),
+        DType::C64 => product::<Complex32>(&out, a),
+        DType::C128 => product::<Complex64>(&out, a),
+        DType::F16 => product::<f16>(&out, a),
+        DType::BF16 => product::<bf16>(&out, a),
+        DType::F32 => product::<f32>(&out, a),
+        DType::F64 => product::<f64>(&out, a),
+        dtype => with_type!(ints dtype, T => product::<T>(&out, a), else {}),
     }
     Ok(())
-}
-
-fn with_product(dtype: DType, a: &KernelArgs, out: &ViewMut) {
-    match dtype {
-        DType::Bool => product::<crate::Bool>(&a.ins[0], &a.ins[1], out, a),
-        DType::C64 => product::<crate::Complex32>(&a.ins[0], &a.ins[1], out, a),
-        DType::C128 => product::<crate::Complex64>(&a.ins[0], &a.ins[1], out, a),
-        DType::F32 => product::<f32>(&a.ins[0], &a.ins[1], out, a),
-        DType::F64 => product::<f64>(&a.ins[0], &a.ins[1], out, a),
-        dtype => with_type!(ints dtype, T => product::<T>(&a.ins[0], &a.ins[1], out, a), else {}),
-    }
-}
-
-/// Converts to float32, multiplies, and rounds the result.
-fn widened<T: Element>(a: &KernelArgs) -> Result<()> {
-    let memory = |n: usize| {
-        Buffer::new(n * size_of::<f32>())
-            .ok_or_else(|| Error::new(ErrorKind::Memory, a.op, format!("cannot allocate {} bytes", n * 4)))
-    };
-    let wide = |view: &View| -> Result<(Buffer, Layout)> {
-        let buffer = memory(view.layout.size())?;
-        // The elements in the order they lie in, where nothing lies between them: a transposed matrix stays one.
-        let (order, strides) = in_memory_order(view.layout);
-        let turned = view.layout.transpose(&order);
-        // SAFETY: the same elements in another order.
-        let source = unsafe { View::new(view.base(), &turned, view.dtype) };
-        let flat = dense::<T>(&source, a.par);
-        convert(T::DTYPE, flat.as_ptr().cast(), DType::F32, buffer.as_ptr(), flat.len(), a.par);
-        Ok((buffer, Layout { shape: view.layout.shape.clone(), strides, offset: 0 }))
-    };
-    let ((x, xl), (y, yl)) = (wide(&a.ins[0])?, wide(&a.ins[1])?);
-    let out = a.out(0);
-    let ol = Layout::contiguous(&out.layout.shape);
-    let sums = memory(ol.size())?;
-    // SAFETY: buffers of the layouts' sizes, alive until the end of this function.
-    unsafe {
-        let (x, y) = (View::new(x.as_ptr(), &xl, DType::F32), View::new(y.as_ptr(), &yl, DType::F32));
-        product::<f32>(&x, &y, &ViewMut::new(sums.as_ptr(), &ol, DType::F32), a);
-    }
-    convert(DType::F32, sums.as_ptr(), T::DTYPE, out.ptr::<T>().cast(), ol.size(), a.par);
-    Ok(())
-}
-
-/// The axes from the greatest stride to the least, and the strides of a copy that lies in this order.
-fn in_memory_order(layout: &Layout) -> (AxisList, Strides) {
-    let mut order: AxisList = (0..layout.ndim()).collect();
-    order.sort_by_key(|&axis| std::cmp::Reverse(layout.strides[axis].unsigned_abs()));
-    let mut strides: Strides = SmallVec::from_elem(0, layout.ndim());
-    let mut step = 1;
-    for &axis in order.iter().rev() {
-        strides[axis] = step;
-        step *= layout.shape[axis].max(1) as isize;
-    }
-    (order, strides)
-}
-
-/// Converts `n` contiguous elements.
-fn convert(from: DType, source: *const u8, to: DType, target: *mut u8, n: usize, par: &dyn Parallel) {
-    let step = cast(from, to);
-    let (source, target) = (Shared(source.cast_mut()), Shared(target));
-    split(par, n, GRAIN, |range| {
-        let (i, j) = ((range.start * from.size()) as isize, (range.start * to.size()) as isize);
-        // SAFETY: elements of this chunk.
-        unsafe { step(range.len(), &[source.at(i).cast_const()], target.at(j)) };
-    });
 }
 
 /// The layout of an operand as a batch of matrices: a vector on the left is one row, on the right one column.
@@ -154,7 +89,8 @@ fn starts(x: &Layout, y: &Layout, batch: &[usize], size: isize) -> SmallVec<[[is
     pairs.map(|(p, (x, y))| [x, y, p as isize * size]).collect()
 }
 
-fn product<T: Product>(x: &View, y: &View, out: &ViewMut, a: &KernelArgs) {
+fn product<T: Product>(out: &ViewMut, a: &KernelArgs) {
+    let (x, y) = (&a.ins[0], &a.ins[1]);
     let (mut xl, yl) = (as_matrices(x.layout, true), as_matrices(y.layout, false));
     if yl.ndim() == 2 && xl.ndim() > 2 {
         // One product of many rows in place of many products.
@@ -174,8 +110,8 @@ fn product<T: Product>(x: &View, y: &View, out: &ViewMut, a: &KernelArgs) {
             Mat::new(x.ptr::<T>(), xl.strides[i], xl.strides[i + 1]),
             Mat::new(y.ptr::<T>(), yl.strides[j], yl.strides[j + 1]),
             Mat::new(out.ptr::<T>().cast_const(), n as isize, 1),
-            Finish::set(),
             &starts,
+            a.tail,
             a.par,
         );
     }
@@ -229,6 +165,7 @@ pub static MATMUL: Op = Op {
     cross: 0b11,
     heavy: true,
     products: Some(|ins, out| (out.iter().product::<usize>() * ins[0].last().unwrap_or(&1)) as u64),
+    tail: true,
     ..Op::new("matmul", 2, infer_matmul, Run::Kernel(run_matmul))
 };
 

@@ -4,7 +4,12 @@
 use crate::attrs::{Attrs, Ints};
 use crate::kernel::conv::{self, Geometry, Real};
 use crate::kernel::moves::{self, Shared, dense};
+use crate::kernel::scratch::Space;
+use crate::kernel::step::cast;
+use crate::kernel::tail::Tail;
+use crate::kernel::walk::{GRAIN, split};
 use crate::op::{Arity, Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
+use crate::par::Parallel;
 use crate::promote::{result_type, to_float};
 use crate::rules::{IntoOperand, Operand, Rules, Sym, Vjp};
 use crate::shape::{Shape, checked_numel, display};
@@ -214,42 +219,68 @@ fn infer_convolution(a: &InferArgs) -> Result<Inferred> {
     found(a, float_of(a)?, output_shape(&g, x.len() - 2))
 }
 
-/// What a kernel computes from dense operands into a dense result.
-type Compute<'a, T> = &'a dyn Fn(&[std::borrow::Cow<'_, [T]>], Shared<T>);
+/// What a kernel computes from dense operands into a dense result, over which a tail may run.
+type Compute<'a, T> = &'a dyn Fn(&[&[T]], Shared<T>, Option<&Tail>);
 
 /// Runs `single` or `double` on dense operands; half types are widened to float32 and rounded.
-fn dispatch(a: &KernelArgs, single: Compute<f32>, double: Compute<f64>) {
-    fn direct<T: Element>(a: &KernelArgs, f: Compute<T>) {
-        let ins: Vec<_> = a.ins.iter().map(|x| dense::<T>(x, a.par)).collect();
-        f(&ins, Shared(a.out(0).ptr::<T>()));
-    }
-    fn widened<T: Element>(a: &KernelArgs, f: Compute<f32>, widen: fn(T) -> f32, round: fn(f32) -> T) {
-        let wide = |x: &View| dense::<T>(x, a.par).iter().map(|&v| widen(v)).collect::<Vec<f32>>().into();
-        let ins: Vec<_> = a.ins.iter().map(wide).collect();
-        let out = a.out(0);
-        let mut result = vec![0f32; out.layout.size()];
-        f(&ins, Shared(result.as_mut_ptr()));
-        for (i, &v) in result.iter().enumerate() {
-            // SAFETY: element i of the contiguous output.
-            unsafe { *out.ptr::<T>().add(i) = round(v) };
-        }
-    }
+fn dispatch(a: &KernelArgs, single: Compute<f32>, double: Compute<f64>) -> Result<()> {
     match a.out(0).dtype {
-        DType::F16 => widened::<f16>(a, single, f16::to_f32, f16::from_f32),
-        DType::BF16 => widened::<bf16>(a, single, bf16::to_f32, bf16::from_f32),
+        DType::F16 => widened::<f16>(a, single),
+        DType::BF16 => widened::<bf16>(a, single),
         DType::F64 => direct(a, double),
         _ => direct(a, single),
     }
 }
 
+fn direct<T: Element>(a: &KernelArgs, f: Compute<T>) -> Result<()> {
+    let ins: Vec<_> = a.ins.iter().map(|x| dense::<T>(x, a.par)).collect();
+    let ins: Vec<&[T]> = ins.iter().map(|x| &x[..]).collect();
+    f(&ins, Shared(a.out(0).ptr::<T>()), a.tail);
+    Ok(())
+}
+
+fn widened<T: Element>(a: &KernelArgs, f: Compute<f32>) -> Result<()> {
+    let wide = |x: &View| {
+        let x = dense::<T>(x, a.par);
+        let mut wide = Space::<f32>::new(a.op, x.len())?;
+        convert((T::DTYPE, x.as_ptr().cast()), (DType::F32, wide.as_mut_ptr().cast()), x.len(), a.par);
+        Ok(wide)
+    };
+    let ins: Vec<Space<f32>> = a.ins.iter().map(wide).collect::<Result<_>>()?;
+    let ins: Vec<&[f32]> = ins.iter().map(|x| &x[..]).collect();
+    let out = a.out(0);
+    let n = out.layout.size();
+    let mut result = Space::<f32>::new(a.op, n)?;
+    result.fill(0.0);
+    f(&ins, Shared(result.as_mut_ptr()), None);
+    convert((DType::F32, result.as_ptr().cast()), (T::DTYPE, out.ptr::<T>().cast()), n, a.par);
+    if let Some(tail) = a.tail {
+        // SAFETY: the result is finished.
+        unsafe { tail.all(a.par) };
+    }
+    Ok(())
+}
+
+/// Converts `n` contiguous elements.
+fn convert((from, source): (DType, *const u8), (to, target): (DType, *mut u8), n: usize, par: &dyn Parallel) {
+    let step = cast(from, to);
+    let (source, target) = (Shared(source.cast_mut()), Shared(target));
+    split(par, n, GRAIN, |range| {
+        let (i, j) = ((range.start * from.size()) as isize, (range.start * to.size()) as isize);
+        // SAFETY: elements of this chunk.
+        unsafe { step(range.len(), &[source.at(i).cast_const()], target.at(j)) };
+    });
+}
+
 fn run_convolution(a: &KernelArgs) -> Result<()> {
     let steps = conv_steps(a.attrs.get::<Convolution>());
     let g = geometry(a.op, &a.ins[0].layout.shape, &a.ins[1].layout.shape, &steps)?;
-    fn go<T: Real>(g: &Geometry, one: T, a: &KernelArgs, ins: &[std::borrow::Cow<'_, [T]>], out: Shared<T>) {
-        conv::forward(g, &ins[0], &ins[1], ins.get(2).map(|b| &b[..]), out, one, a.par);
+    fn go<T: Real>(g: &Geometry, one: T, a: &KernelArgs, ins: &[&[T]], out: Shared<T>, tail: Option<&Tail>) {
+        conv::forward(g, ins[0], ins[1], ins.get(2).copied(), out, one, tail, a.par);
     }
-    dispatch(a, &|ins, out| go(&g, 1.0, a, ins, out), &|ins, out| go(&g, 1.0, a, ins, out));
-    Ok(())
+    dispatch(a, &|ins, out, tail| go(&g, 1.0, a, ins, out, tail), &|ins, out, tail| {
+        go(&g, 1.0, a, ins, out, tail)
+    })
 }
 
 /// The attributes of an adjoint of the same convolution.
@@ -305,6 +336,7 @@ pub static CONVOLUTION: Op = Op {
     saves: Saves { inputs: 0b11, outputs: 0 },
     heavy: true,
     products: Some(|ins, out| products(out, ins[1])),
+    tail: true,
     ..Op::new("convolution", 2, infer_convolution, Run::Kernel(run_convolution))
 };
 
@@ -333,11 +365,9 @@ fn run_data_grad(a: &KernelArgs) -> Result<()> {
     let c = a.attrs.get::<ConvAdjoint>();
     let g = adjoint_geometry(a.op, c, &c.shape, &a.ins[1].layout.shape, &a.ins[0].layout.shape)?;
     moves::zero(&a.out(0), a.par);
-    fn go<T: Real>(g: &Geometry, one: T, a: &KernelArgs, ins: &[std::borrow::Cow<'_, [T]>], out: Shared<T>) {
-        conv::data_gradient(g, &ins[0], &ins[1], out, one, a.par);
-    }
-    dispatch(a, &|ins, out| go(&g, 1.0, a, ins, out), &|ins, out| go(&g, 1.0, a, ins, out));
-    Ok(())
+    dispatch(a, &|ins, out, _| conv::data_gradient(&g, ins[0], ins[1], out, 1.0, a.par), &|ins, out, _| {
+        conv::data_gradient(&g, ins[0], ins[1], out, 1.0, a.par)
+    })
 }
 
 /// `conv_data_grad(g, weight; shape)`: the adjoint of [`CONVOLUTION`] in its data, of `shape`.
@@ -370,20 +400,12 @@ fn run_weight_grad(a: &KernelArgs) -> Result<()> {
     let c = a.attrs.get::<ConvAdjoint>();
     let g = adjoint_geometry(a.op, c, &a.ins[0].layout.shape, &c.shape, &a.ins[1].layout.shape)?;
     let size = a.out(0).layout.size();
-    moves::zero(&a.out(0), a.par);
-    fn go<T: Real>(
-        g: &Geometry,
-        size: usize,
-        a: &KernelArgs,
-        ins: &[std::borrow::Cow<'_, [T]>],
-        out: Shared<T>,
-    ) {
+    fn go<T: Real>(g: &Geometry, size: usize, a: &KernelArgs, ins: &[&[T]], out: Shared<T>) {
         // SAFETY: all elements of the contiguous result.
         let gw = unsafe { std::slice::from_raw_parts_mut(out.0, size) };
-        conv::weight_gradient(g, &ins[0], &ins[1], gw, a.par);
+        conv::weight_gradient(g, ins[0], ins[1], gw, a.par);
     }
-    dispatch(a, &|ins, out| go(&g, size, a, ins, out), &|ins, out| go(&g, size, a, ins, out));
-    Ok(())
+    dispatch(a, &|ins, out, _| go(&g, size, a, ins, out), &|ins, out, _| go(&g, size, a, ins, out))
 }
 
 /// `conv_weight_grad(x, g; shape)`: the adjoint of [`CONVOLUTION`] in its weight, of `shape`.

@@ -184,7 +184,15 @@ pub fn run_as(op: &'static Op, attrs: &Attrs, ins: &[Arr], how: &How) -> Result<
                 .map(|(i, o)| (i < visible || how.hidden).then(|| o.view_mut()))
                 .collect();
             targets.extend(op.writes.among(ins.len()).into_iter().map(|i| Some(ins[i].view_mut())));
-            f(&KernelArgs { op: op.name, attrs, ins: &views, outs: &targets, par: how.par, draw: how.draw })?;
+            f(&KernelArgs {
+                op: op.name,
+                attrs,
+                ins: &views,
+                outs: &targets,
+                par: how.par,
+                draw: how.draw,
+                tail: None,
+            })?;
         }
         Run::View(f) => {
             let x = &converted[0];

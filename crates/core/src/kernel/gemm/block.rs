@@ -1,10 +1,10 @@
 //! A product of real matrices on one thread: which operands are read where they are and which are copied first.
 //! Every element is a sum in an order that the sizes of the block alone decide.
 
+use super::Mat;
 use super::dots::{Dots, Sweep, dot, dots, sweep};
 use super::pack::{self, Copy, Panel};
 use super::tile::{Strip, across, strip, vectors};
-use super::{Finish, Mat};
 use crate::kernel::scratch::with_scratch;
 use crate::simd::vector::{Wide, lanes};
 
@@ -26,27 +26,27 @@ const SOME_ALONG: (usize, usize) = (48, 256);
 const MANY_ALONG: usize = 160;
 const MEMORY: usize = 1 << 20;
 
-/// `c = a b`, of `m` by `n` over `k`, all at least 1.
+/// `c = a b`, or `c += a b` to `add`, of `m` by `n` over `k`, all at least 1.
 ///
 /// # Safety
 /// The matrices are valid for the sizes; columns of `c` lie side by side, and it overlaps nothing else.
-pub unsafe fn block<T: Wide>([m, n, k]: [usize; 3], a: Mat<T>, b: Mat<T>, c: Mat<T>, finish: Finish<T>) {
+pub unsafe fn block<T: Wide>([m, n, k]: [usize; 3], a: Mat<T>, b: Mat<T>, c: Mat<T>, add: bool) {
     // SAFETY: the caller's.
     unsafe {
-        if n == 1 && m > 1 && c.row == 1 && finish.bias.0.is_null() {
-            return block([1, m, k], b.turned(), a.turned(), c.turned(), finish);
+        if n == 1 && m > 1 && c.row == 1 {
+            return block([1, m, k], b.turned(), a.turned(), c.turned(), add);
         }
         let bytes = k * n * size_of::<T>();
         if b.column == 1 && n >= WIDE && (k <= 2 || m == 1 && bytes > LARGE) {
-            return rows_of([m, n, k], a, b, c, finish);
+            return rows_of([m, n, k], a, b, c, add);
         }
         if (b.column == 1 || n == 1) && (m <= FEW || bytes <= PLACE) && n > 1 {
-            return in_place([m, n, k], a, b, c, finish);
+            return in_place([m, n, k], a, b, c, add);
         }
         if is_along([m, n, k], &b) {
-            return along([m, n, k], a, b, c, finish);
+            return along([m, n, k], a, b, c, add);
         }
-        packed([m, n, k], a, b, c, finish)
+        packed([m, n, k], a, b, c, add)
     }
 }
 
@@ -72,13 +72,13 @@ pub fn strips<T: Wide>(m: usize, n: usize) -> impl Iterator<Item = (usize, usize
 
 /// # Safety
 /// As [`block`]; columns of `b` lie side by side.
-unsafe fn in_place<T: Wide>([m, n, k]: [usize; 3], a: Mat<T>, b: Mat<T>, c: Mat<T>, finish: Finish<T>) {
+unsafe fn in_place<T: Wide>([m, n, k]: [usize; 3], a: Mat<T>, b: Mat<T>, c: Mat<T>, add: bool) {
     // Few rows read each element of `b` once or twice: then it is read in the order it lies in.
     let deep = k * n * size_of::<T>() <= PLACE;
     let depth = if deep { k } else { SHALLOW };
     for from in (0..k).step_by(depth) {
         let to = k.min(from + depth);
-        let finish = finish.part(from, to, k);
+        let add = add || from > 0;
         let (a, b) = (a.from(0, from), b.from(from, 0));
         // Row by row, so that the result is written in the order it lies in.
         let tall = if k < SHALLOW { 32.min(m) } else { m };
@@ -87,7 +87,7 @@ unsafe fn in_place<T: Wide>([m, n, k]: [usize; 3], a: Mat<T>, b: Mat<T>, c: Mat<
             for (j, columns) in strips::<T>(tall, n) {
                 let sizes = [tall.min(m - i), columns, to - from];
                 // SAFETY: rows and columns of the block.
-                unsafe { strip_of(sizes, a, (b.from(0, j).start.0, b.row, false), c, j, finish) }
+                unsafe { strip_of(sizes, a, (b.from(0, j).start.0, b.row, false), c, j, add) }
             }
         }
     }
@@ -104,7 +104,7 @@ pub unsafe fn strip_of<T: Wide>(
     (b, b_step, padded): (*mut T, isize, bool),
     c: Mat<T>,
     j: usize,
-    finish: Finish<T>,
+    add: bool,
 ) {
     // SAFETY: the caller's.
     unsafe {
@@ -120,8 +120,7 @@ pub unsafe fn strip_of<T: Wide>(
             padded,
             c: c.from(0, j).start.0,
             c_row: c.row,
-            add: finish.add,
-            bias: finish.from(j).bias.0,
+            add,
         })
     }
 }
@@ -130,12 +129,12 @@ pub unsafe fn strip_of<T: Wide>(
 ///
 /// # Safety
 /// As [`block`]; columns of `b` lie side by side.
-unsafe fn rows_of<T: Wide>([m, n, k]: [usize; 3], a: Mat<T>, b: Mat<T>, c: Mat<T>, finish: Finish<T>) {
+unsafe fn rows_of<T: Wide>([m, n, k]: [usize; 3], a: Mat<T>, b: Mat<T>, c: Mat<T>, add: bool) {
     for i in 0..m {
         let (x, c) = (a.from(i, 0).start.0, c.from(i, 0).start.0);
-        let (a_step, b_row, bias) = (a.column, b.row, finish.bias.0.cast_const());
+        let (a_step, b_row) = (a.column, b.row);
         // SAFETY: row i of the block.
-        unsafe { sweep(&Sweep { n, k, a: x, a_step, b: b.start.0, b_row, c, add: finish.add, bias }) }
+        unsafe { sweep(&Sweep { n, k, a: x, a_step, b: b.start.0, b_row, c, add }) }
     }
 }
 
@@ -143,7 +142,7 @@ unsafe fn rows_of<T: Wide>([m, n, k]: [usize; 3], a: Mat<T>, b: Mat<T>, c: Mat<T
 ///
 /// # Safety
 /// As [`block`]; rows of `b` are 1 apart.
-unsafe fn along<T: Wide>([m, n, k]: [usize; 3], a: Mat<T>, b: Mat<T>, c: Mat<T>, finish: Finish<T>) {
+unsafe fn along<T: Wide>([m, n, k]: [usize; 3], a: Mat<T>, b: Mat<T>, c: Mat<T>, add: bool) {
     if a.column != 1 && k > 1 {
         return with_scratch(m * k * size_of::<T>(), |to| {
             // SAFETY: the scratch has room for the copy, whose rows are contiguous.
@@ -154,14 +153,14 @@ unsafe fn along<T: Wide>([m, n, k]: [usize; 3], a: Mat<T>, b: Mat<T>, c: Mat<T>,
                         *to.add(i * k + p) = *a.from(i, p).start.0;
                     }
                 }
-                along([m, n, k], Mat::new(to, k as isize, 1), b, c, finish)
+                along([m, n, k], Mat::new(to, k as isize, 1), b, c, add)
             }
         });
     }
     // SAFETY: the caller's.
     unsafe {
         // One row: a large right operand is read as one stream, column by column.
-        if m == 1 && (n == 1 || k * n * size_of::<T>() > LARGE) && finish.bias.0.is_null() && !finish.add {
+        if m == 1 && (n == 1 || k * n * size_of::<T>() > LARGE) && !add {
             for j in 0..n {
                 dot(k, a.start.0, b.from(0, j).start.0, c.from(0, j).start.0);
             }
@@ -177,8 +176,7 @@ unsafe fn along<T: Wide>([m, n, k]: [usize; 3], a: Mat<T>, b: Mat<T>, c: Mat<T>,
             b_column: b.column,
             c: c.start.0,
             c_row: c.row,
-            add: finish.add,
-            bias: finish.bias.0,
+            add,
         })
     }
 }
@@ -193,7 +191,7 @@ pub fn is_scattered<T>(a: &Mat<T>) -> bool {
 ///
 /// # Safety
 /// As [`block`].
-unsafe fn packed<T: Wide>([m, n, k]: [usize; 3], a: Mat<T>, b: Mat<T>, c: Mat<T>, finish: Finish<T>) {
+unsafe fn packed<T: Wide>([m, n, k]: [usize; 3], a: Mat<T>, b: Mat<T>, c: Mat<T>, add: bool) {
     let lanes = lanes::<T>();
     let depth = DEPTH.min(k);
     let width = vectors::<T>(n) * lanes;
@@ -204,7 +202,7 @@ unsafe fn packed<T: Wide>([m, n, k]: [usize; 3], a: Mat<T>, b: Mat<T>, c: Mat<T>
         let panels = scratch.cast::<T>();
         for from in (0..k).step_by(depth) {
             let to = k.min(from + depth);
-            let finish = finish.part(from, to, k);
+            let add = add || from > 0;
             // SAFETY: the scratch has room for all panels and the copy; sizes are the block's.
             unsafe {
                 let mut a = a.from(0, from);
@@ -218,7 +216,7 @@ unsafe fn packed<T: Wide>([m, n, k]: [usize; 3], a: Mat<T>, b: Mat<T>, c: Mat<T>
                     let panel = panels.add(j * depth);
                     let source = b.from(from, j);
                     pack::panel(&Panel { rows: to - from, columns, from: source, to: panel, width: wide });
-                    strip_of([m, columns, to - from], a, (panel, wide as isize, true), c, j, finish);
+                    strip_of([m, columns, to - from], a, (panel, wide as isize, true), c, j, add);
                 }
             }
         }

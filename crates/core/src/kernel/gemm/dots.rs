@@ -17,8 +17,6 @@ pub struct Dots<T> {
     pub c: *mut T,
     pub c_row: isize,
     pub add: bool,
-    /// Added last, one for each column; may be null.
-    pub bias: *const T,
 }
 
 /// `M` rows by `N` columns of dot products.
@@ -73,9 +71,6 @@ unsafe fn dot_tile<V: Vector, const M: usize, const N: usize>(d: &Dots<V::Item>,
             for n in 0..N {
                 let mut sum = if d.add { *c.add(n) } else { V::Item::default() };
                 sum += V::load(kept[m].as_ptr().cast::<V>().add(n).cast()).total();
-                if !d.bias.is_null() {
-                    sum += *d.bias.add(j + n);
-                }
                 *c.add(n) = sum;
             }
         }
@@ -191,8 +186,6 @@ pub struct Sweep<T> {
     pub b_row: isize,
     pub c: *mut T,
     pub add: bool,
-    /// Added last, one for each column; may be null.
-    pub bias: *const T,
 }
 
 /// Adds `M` rows from `p` on to the row of sums.
@@ -233,7 +226,7 @@ unsafe fn sweep_rows<V: Vector, const M: usize>(s: &Sweep<V::Item>, p: usize, ad
 #[inline(always)]
 unsafe fn sweep_body<V: Vector>(s: &Sweep<V::Item>) {
     let mut p = 0;
-    // SAFETY: rows of the product; the bias has a number for each column.
+    // SAFETY: rows of the product.
     unsafe {
         while p + 8 <= s.k {
             sweep_rows::<V, 8>(s, p, s.add || p > 0);
@@ -245,11 +238,6 @@ unsafe fn sweep_body<V: Vector>(s: &Sweep<V::Item>) {
         }
         if p < s.k {
             sweep_rows::<V, 1>(s, p, s.add || p > 0);
-        }
-        if !s.bias.is_null() {
-            for j in 0..s.n {
-                *s.c.add(j) += *s.bias.add(j);
-            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::block::{DEPTH, PLACE, is_along, is_scattered, strip_of, strips};
 use super::pack::{self, Copy, Panel};
-use super::{CHUNK, Finish, Mat, cost};
+use super::{After, CHUNK, Mat, cost};
 use crate::kernel::moves::Shared;
 use crate::kernel::walk::split;
 use crate::par::Parallel;
@@ -25,7 +25,7 @@ pub unsafe fn product<T: Wide>(
     a: Mat<T>,
     b: Mat<T>,
     c: Mat<T>,
-    finish: Finish<T>,
+    after: After<T>,
     par: &dyn Parallel,
 ) -> bool {
     let lanes = lanes::<T>();
@@ -82,14 +82,18 @@ pub unsafe fn product<T: Wide>(
             for (from, to) in (0..depths).map(step) {
                 for &(j, columns) in strips.iter().skip(first).take(group) {
                     let wide = columns.next_multiple_of(lanes) as isize;
-                    let (sizes, finish) = ([m, columns, to - from], finish.part(from, to, k));
+                    let sizes = [m, columns, to - from];
                     // SAFETY: blocks lie within the matrices and do not overlap each other; panels are written.
                     unsafe {
                         let panel = panels.at(place(from, to, j));
-                        strip_of(sizes, a.from(i, from), (panel, wide, true), c.from(i, 0), j, finish);
+                        strip_of(sizes, a.from(i, from), (panel, wide, true), c.from(i, 0), j, from > 0);
                     }
                 }
             }
+            let from = strips[first].0;
+            let to = strips.get(first + group).map_or(n, |strip| strip.0);
+            // SAFETY: this unit's own block, finished.
+            unsafe { after.finished(c.from(i, from), m, to - from) };
         }
     });
     true

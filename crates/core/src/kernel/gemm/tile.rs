@@ -42,8 +42,6 @@ pub struct Strip<T> {
     pub c_row: isize,
     /// Whether the products are added to what `c` holds.
     pub add: bool,
-    /// Added last, one for each column; may be null.
-    pub bias: *const T,
 }
 
 /// Where the last vector of a strip is cut: nowhere, in the result alone, in the right operand too.
@@ -112,14 +110,6 @@ unsafe fn tile<V: Vector, const M: usize, const N: usize, const EDGE: u8>(s: &St
             for m in 0..M {
                 for j in 0..N {
                     sums[m][j] = part::<V, N, EDGE>(c[m], j, last).add(sums[m][j]);
-                }
-            }
-        }
-        if !s.bias.is_null() {
-            for j in 0..N {
-                let bias = part::<V, N, EDGE>(s.bias, j, last);
-                for m in 0..M {
-                    sums[m][j] = sums[m][j].add(bias);
                 }
             }
         }
