@@ -18,19 +18,19 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import contextvars
+import multiprocessing
 import os
 import threading
 import warnings
-from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any
 
 from . import _core
 from ._profile import table as _table
 from ._profile import trace as _trace
 from ._profile.config import Config, check_process
+from ._profile.marks import Counter, Domain, Event, Frame, Marker, Task, scope
 from ._profile.recorder import RECORDER
-from .error import MXNetError, MXNetValueError
+from .error import MXNetError
 
 __all__ = [
     "Counter",
@@ -66,7 +66,6 @@ class _Profiler:
         self.is_paused = False
         self.has_run = False
         self.is_finished = True  # the next run begins a new record
-        self.counters: set[tuple[str, str]] = set()
         self._writer: tuple[threading.Thread, threading.Event] | None = None
 
     def run(self) -> None:
@@ -231,9 +230,9 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
     '{'
     """
     if format not in ("table", "json"):
-        raise MXNetAssertionError(f"dumps: format is 'table' or 'json', got {format!r}")
+        raise AssertionError(f"dumps: format is 'table' or 'json', got {format!r}")
     if sort_by not in _table.SORTS:
-        raise MXNetAssertionError(f"dumps: sort_by is one of {', '.join(_table.SORTS)}, got {sort_by!r}")
+        raise AssertionError(f"dumps: sort_by is one of {', '.join(_table.SORTS)}, got {sort_by!r}")
     if _profiler.state == "run" and not _profiler.is_paused:
         _core.settle()
     hidden = _hidden(_profiler.config)
@@ -241,8 +240,8 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
     if reset:
         RECORDER.clear_totals()
     if format == "json":
-        return _table.as_json(totals, _profiler.counters, sort_by, ascending)
-    return _table.as_table(totals, _profiler.counters, sort_by, ascending) if totals else ""
+        return _table.as_json(totals, RECORDER.counters(), sort_by, ascending)
+    return _table.as_table(totals, RECORDER.counters(), sort_by, ascending) if totals else ""
 
 
 def _hidden(config: Config) -> set[str]:
@@ -256,222 +255,6 @@ def _hidden(config: Config) -> set[str]:
         "api": config.profile_api,
     }
     return {category for category, is_shown in shown.items() if not is_shown}
-
-
-class MXNetAssertionError(MXNetError, AssertionError):
-    """An argument for which MXNet raises AssertionError."""
-
-
-_scope: contextvars.ContextVar[str] = contextvars.ContextVar("mxnp_profiler_scope", default="<unk>:")
-
-
-@contextlib.contextmanager
-def scope(name: str = "<unk>:", append_mode: bool = True) -> Iterator[None]:
-    """A with-block whose time is shown under `name`; inside another scope its name comes first, with `append_mode`.
-
-    >>> with mx.profiler.scope("encoder"):
-    ...     y = np.ones(3) + 1
-    """
-    name = name if name.endswith(":") else f"{name}:"
-    outer = _scope.get()
-    if append_mode and outer != "<unk>:":
-        name = outer + name
-    token = _scope.set(name)
-    begun = _core.record_now()
-    try:
-        yield
-    finally:
-        _scope.reset(token)
-        RECORDER.note("span", "scope", name, begun, _core.record_now())
-
-
-class Domain:
-    """What tasks, frames, counters and markers are grouped by; its name is their category.
-
-    >>> domain = mx.profiler.Domain("training")
-    >>> with domain.new_task("epoch"):
-    ...     domain.new_counter("batches", 0).increment(3)
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __str__(self) -> str:
-        return self.name
-
-    def __repr__(self) -> str:
-        return f"Domain({self.name!r})"
-
-    def new_task(self, name: str) -> Task:
-        """A Task of this domain."""
-        return Task(self, name)
-
-    def new_frame(self, name: str) -> Frame:
-        """A Frame of this domain."""
-        return Frame(self, name)
-
-    def new_counter(self, name: str, value: float | None = None) -> Counter:
-        """A Counter of this domain."""
-        return Counter(self, name, value)
-
-    def new_marker(self, name: str) -> Marker:
-        """A Marker of this domain."""
-        return Marker(self, name)
-
-
-class _Timed:
-    """A time between `start` and `stop`, or of a with-block. May begin in one thread and end in another."""
-
-    def __init__(self, name: str, category: str) -> None:
-        self.name = name
-        self._category = category
-        self._begun: int | None = None
-
-    def __str__(self) -> str:
-        return self.name
-
-    def start(self) -> None:
-        """Begin; anew where it has begun."""
-        self._begun = _core.record_now()
-
-    def stop(self) -> None:
-        """End, and record it. Nothing where it has not begun."""
-        begun, self._begun = self._begun, None
-        if begun is not None:
-            RECORDER.note("async", self._category, self.name, begun, _core.record_now())
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.stop()
-
-
-class Task(_Timed):
-    """A piece of the program's work; tasks of one domain may overlap.
-
-    >>> task = mx.profiler.Task(mx.profiler.Domain("training"), "epoch")
-    >>> task.start()
-    >>> task.stop()
-    """
-
-    def __init__(self, domain: Domain, name: str) -> None:
-        super().__init__(name, str(domain))
-
-    def __repr__(self) -> str:
-        return f"Task({Domain(self._category)!r}, {self.name!r})"
-
-
-class Frame(_Timed):
-    """One of many like it, such as a batch.
-
-    >>> with mx.profiler.Frame(mx.profiler.Domain("training"), "batch"):
-    ...     y = np.ones(3) + 1
-    """
-
-    def __init__(self, domain: Domain, name: str) -> None:
-        super().__init__(name, f"{domain},frame")
-        self._domain = domain
-
-    def __repr__(self) -> str:
-        return f"Frame({self._domain!r}, {self.name!r})"
-
-
-class Event(_Timed):
-    """A time of no domain.
-
-    >>> with mx.profiler.Event("preparation"):
-    ...     y = np.ones(3) + 1
-    """
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name, "event")
-
-    def __repr__(self) -> str:
-        return f"Event({self.name!r})"
-
-
-class Counter:
-    """A number whose course is drawn. It keeps its value while the profiler does not run.
-
-    >>> batches = mx.profiler.Counter(mx.profiler.Domain("training"), "batches", 0)
-    >>> batches += 2
-    >>> batches.decrement()
-    >>> batches
-    Counter(Domain('training'), 'batches', 1)
-    """
-
-    def __init__(self, domain: Domain, name: str, value: float | None = None) -> None:
-        self.name = name
-        self.domain = domain
-        self._value: float = 0
-        self._lock = threading.Lock()
-        if value is not None:
-            self.set_value(value)
-
-    def __str__(self) -> str:
-        return self.name
-
-    def __repr__(self) -> str:
-        return f"Counter({self.domain!r}, {self.name!r}, {self._value!r})"
-
-    def set_value(self, value: float) -> None:
-        """Make it `value`."""
-        with self._lock:
-            self._note(value)
-
-    def increment(self, delta: float = 1) -> None:
-        """Add `delta`."""
-        with self._lock:
-            self._note(self._value + delta)
-
-    def decrement(self, delta: float = 1) -> None:
-        """Subtract `delta`."""
-        self.increment(-delta)
-
-    def __iadd__(self, delta: float) -> Self:
-        self.increment(delta)
-        return self
-
-    def __isub__(self, delta: float) -> Self:
-        self.decrement(delta)
-        return self
-
-    def _note(self, value: float) -> None:
-        amount = float(value)  # raises for what is no number
-        self._value = value
-        category = str(self.domain)
-        _profiler.counters.add((category, self.name))
-        now = _core.record_now()
-        RECORDER.note("counter", category, self.name, now, now, amount)
-
-
-_REACHES = ("global", "process", "thread", "task", "marker")
-
-
-class Marker:
-    """A moment.
-
-    >>> mx.profiler.Marker(mx.profiler.Domain("training"), "lower rate").mark("process")
-    """
-
-    def __init__(self, domain: Domain, name: str) -> None:
-        self.name = name
-        self.domain = domain
-
-    def __repr__(self) -> str:
-        return f"Marker({self.domain!r}, {self.name!r})"
-
-    def mark(self, scope: str = "process") -> None:
-        """Mark the present moment.
-
-        `scope` is how far its line goes: 'global', 'process', 'thread', 'task' or 'marker'.
-        """
-        if scope not in _REACHES:
-            raise MXNetValueError(f"mark: scope is one of {', '.join(_REACHES)}, got {scope!r}")
-        now = _core.record_now()
-        RECORDER.note("instant", f"{self.domain},instant_marker", self.name, now, now, scope)
 
 
 def set_kvstore_handle(handle: Any) -> None:
@@ -508,7 +291,10 @@ def _finish() -> None:
 
 def _start_by_environment() -> None:
     """MXNET_PROFILER_AUTOSTART=1 records from the import to the exit; whatever MXNET_PROFILER_MODE is, all of it."""
-    if os.environ.get("MXNET_PROFILER_AUTOSTART", "0").strip() == "1":
+    if os.environ.get("MXNET_PROFILER_AUTOSTART", "0").strip() != "1":
+        return
+    # A process that multiprocessing has started would write its file over its parent's.
+    if multiprocessing.current_process().name == "MainProcess":
         start()
 
 

@@ -365,6 +365,45 @@ def test_as_data_and_as_pages(x):
     assert "&lt;lambda&gt;" in page
 
 
+def test_as_a_picture(x):
+    figure = pytest.importorskip("matplotlib.figure")
+
+    def fn():
+        y = x + 1
+        y.wait_to_read()
+        return np.exp(y)
+
+    shown = explain(fn)
+    axes = shown.plot(figure.Figure().subplots())
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["add", "exp"]
+    assert len(axes.get_yticks()) == len({record["thread"] for record in shown.records})
+
+
+def test_a_thread_that_ends_leaves_its_work_in_the_record(x):
+    kept = []
+
+    def fn():
+        thread = threading.Thread(target=lambda: kept.append(x * 3))
+        thread.start()
+        thread.join()
+
+    shown = explain(fn)
+    assert groups(shown) == [["multiply"]]
+    assert (kept[0] == x * 3).all()
+
+
+def test_in_a_trace_it_shows_what_runs_beside(x):
+    class Net(gluon.HybridBlock):
+        def forward(self, data):
+            self.shown = explain(lambda: x * 2)
+            return data + 1
+
+    net = Net()
+    net.hybridize()
+    assert (net(x) == x + 1).all()
+    assert ["multiply"] in groups(net.shown)
+
+
 def test_arguments_reach_the_function(x):
     assert (explain(lambda a, b=0: a + b, x, b=2).result == x + 2).all()
 

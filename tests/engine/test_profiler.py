@@ -238,7 +238,7 @@ def test_a_dump_replaces_the_file_as_a_whole(path, monkeypatch):
     work()
     profiler.dump()
     before = path.read_bytes()
-    monkeypatch.setattr(trace.json, "dumps", lambda *args, **kwargs: 1 / 0)
+    monkeypatch.setattr(trace, "_names", lambda rows: (1 / 0 for _ in rows))
     with pytest.raises(ZeroDivisionError):
         profiler.dump()
     assert path.read_bytes() == before
@@ -615,16 +615,31 @@ def test_a_fork_does_not_record():
 
 
 def test_from_import_to_exit(tmp_path):
-    program = "import mxnp; print((mxnp.np.ones(3) + 1).tolist())"
+    program = """
+import multiprocessing
+from mxnp import np, profiler
+
+def work(queue):
+    queue.put(profiler.state())
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    child = context.Process(target=work, args=(queue,))
+    child.start()
+    print(queue.get(), profiler.state(), (np.ones(3) + 1).tolist())
+    child.join()
+"""
+    (tmp_path / "program.py").write_text(program)
     environment = {
         **os.environ,
         "MXNET_PROFILER_AUTOSTART": "1",
         "MXNET_PROFILER_MODE": "1",
         "MXNP_ENGINE": "threaded",
     }
-    command = [sys.executable, "-W", "error", "-c", program]
+    command = [sys.executable, "-W", "error", "program.py"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("[2.0, 2.0, 2.0]\n", "")
+    assert (done.stdout, done.stderr) == ("stop run [2.0, 2.0, 2.0]\n", "")
     assert names(read(tmp_path / "profile.json"), "task") == ["full+add"]
 
 

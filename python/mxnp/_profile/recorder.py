@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from mxnp import _core
 
-# Some 100 MB at most; older events are dropped, and the file says how many.
-CAPACITY = 1 << 18
+# Older events are dropped, and the file, of some 50 MB then, says how many.
+CAPACITY = 1 << 17
 
 
 class Mark(NamedTuple):
@@ -55,6 +55,7 @@ class Recorder:
         self._marks: deque[Mark] = deque(maxlen=CAPACITY)
         self._dropped = 0
         self._totals: dict[tuple[str, str], Total] = {}
+        self._counters: set[tuple[str, str]] = set()
         self._undo: list[Callable[[], None]] = []
 
     def open(self) -> None:
@@ -99,6 +100,11 @@ class Recorder:
         with self._lock:
             return found | self._totals
 
+    def counters(self) -> set[tuple[str, str]]:
+        """Which of the totals are counters."""
+        with self._lock:
+            return set(self._counters)
+
     def thread(self) -> int:
         """The calling thread's number; its name is Python's."""
         number = getattr(self._local, "number", None)
@@ -118,6 +124,8 @@ class Recorder:
             self._marks.append(mark)
             if kind != "instant":
                 amount = float(value) if kind == "counter" else end - start
+                if kind == "counter":
+                    self._counters.add(key)
                 known = self._totals.get(key)
                 self._totals[key] = Total(1, amount, amount, amount) if known is None else known.plus(amount)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from itertools import chain
+from operator import itemgetter
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -24,6 +26,9 @@ _NAMED = 64
 _REACH = {"global": "g", "process": "p", "thread": "t", "task": "t", "marker": "t"}
 
 
+_Event = dict[str, Any]
+
+
 class Shown(NamedTuple):
     """Which parts of a record are written."""
 
@@ -34,26 +39,25 @@ class Shown(NamedTuple):
 
 def write(recorder: Recorder, filename: str | PathLike[str], shown: Shown) -> None:
     """Write the record, replacing the file as a whole."""
-    text = json.dumps(document(recorder, shown), separators=(",", ":"), allow_nan=False)
-    with atomic_write(filename) as stream:
-        stream.write(text.encode())
-
-
-def document(recorder: Recorder, shown: Shown) -> dict[str, Any]:
-    """The file's contents."""
+    encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
     events, dropped = recorder.log.events()
     marks, more = recorder.marks()
-    found = [*_of_core(events, shown), *_of_python(marks, shown)]
-    found.sort(key=lambda event: event["ts"])
-    rows = sorted({(event["pid"], event["tid"]) for event in found})
-    return {
-        "traceEvents": [*_names(rows), *found],
-        "displayTimeUnit": "ms",
-        "otherData": {"producer": f"mxnp {libinfo.__version__}", "dropped": dropped + more},
-    }
+    # A full record makes some hundred thousand events: they are kept as text.
+    rows, lines = set(), []
+    for event in chain(_of_core(events, shown), _of_python(marks, shown)):
+        rows.add((event["pid"], event["tid"]))
+        lines.append((event["ts"], encode(event)))
+    lines.sort(key=itemgetter(0))
+    rest = {"producer": f"mxnp {libinfo.__version__}", "dropped": dropped + more}
+    with atomic_write(filename) as stream:
+        stream.write(b'{"traceEvents":[')
+        texts = chain((encode(name) for name in _names(sorted(rows))), (text for _, text in lines))
+        for number, text in enumerate(texts):
+            stream.write((",\n" if number else "\n").encode() + text.encode())
+        stream.write(f'\n],"displayTimeUnit":"ms","otherData":{encode(rest)}}}\n'.encode())
 
 
-def _names(rows: list[tuple[int, int]]) -> Iterator[dict[str, Any]]:
+def _names(rows: list[tuple[int, int]]) -> Iterator[_Event]:
     threads = _core.record_threads()
     for pid in sorted({pid for pid, _ in rows}):
         yield {"ph": "M", "pid": pid, "name": "process_name", "args": {"name": _LEVELS[pid]}}
@@ -62,27 +66,25 @@ def _names(rows: list[tuple[int, int]]) -> Iterator[dict[str, Any]]:
         yield {"ph": "M", "pid": pid, "tid": tid, "name": "thread_name", "args": {"name": threads[tid]}}
 
 
-def _event(
-    ph: str, level: int, category: str, name: str, thread: int, time: int, **rest: Any
-) -> dict[str, Any]:
+def _event(ph: str, level: int, category: str, name: str, thread: int, time: int, **rest: Any) -> _Event:
     return {"name": name, "cat": category, "ph": ph, "ts": time / 1000, "pid": level, "tid": thread, **rest}
 
 
 def _complete(
     level: int, category: str, name: str, thread: int, start: int, end: int, args: dict[str, Any]
-) -> dict[str, Any]:
+) -> _Event:
     return _event("X", level, category, name, thread, start, dur=(end - start) / 1000, args=args)
 
 
 def _pair(
     level: int, category: str, name: str, thread: int, start: int, end: int, key: str
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[_Event]:
     """What need not nest in its thread."""
     yield _event("b", level, category, name, thread, start, id=key)
     yield _event("e", level, category, name, thread, end, id=key)
 
 
-def _of_python(marks: list[Mark], shown: Shown) -> Iterator[dict[str, Any]]:
+def _of_python(marks: list[Mark], shown: Shown) -> Iterator[_Event]:
     for number, mark in enumerate(marks):
         at = (PYTHON, mark.category, mark.name, mark.thread)
         if mark.kind == "span":
@@ -97,7 +99,7 @@ def _of_python(marks: list[Mark], shown: Shown) -> Iterator[dict[str, Any]]:
             yield _event("i", *at, mark.start, s=_REACH[mark.value])
 
 
-def _of_core(events: list[dict[str, Any]], shown: Shown) -> Iterator[dict[str, Any]]:
+def _of_core(events: list[dict[str, Any]], shown: Shown) -> Iterator[_Event]:
     levels = {"memory": -1, "queue": -1}
     for event in events:
         if event["kind"] == "span":
@@ -118,7 +120,7 @@ def _of_core(events: list[dict[str, Any]], shown: Shown) -> Iterator[dict[str, A
                     )
 
 
-def _flush(event: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _flush(event: dict[str, Any]) -> Iterator[_Event]:
     plan = event["plan"]
     kinds = [unit["kind"] for unit in plan["units"]]
     args = {
@@ -135,7 +137,7 @@ def _flush(event: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield _complete(SEGMENTS, "segment", name, event["thread"], event["start"], event["end"], args)
 
 
-def _unit(event: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _unit(event: dict[str, Any]) -> Iterator[_Event]:
     unit = event["plan"]["units"][event["unit"]]
     name, thread, start, end = unit["label"], event["thread"], event["start"], event["end"]
     if event["outcome"] == "skipped":
