@@ -485,7 +485,9 @@ def record_custom(
 class Compiled:
     """The graphs of one function, by the arguments and modes they were traced for; at most 64."""
 
-    def __new__(cls) -> Self: ...
+    def __new__(cls, folds: bool = False) -> Self:
+        """`folds`: graphs of prediction keep what they make of parameters, normalisations folded into weights."""
+
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result by a graph; NotImplemented where there is none yet, Ellipsis where there cannot be one."""
 
@@ -638,6 +640,9 @@ def engine() -> str: ...
 def engine_stats() -> dict[str, int]: ...
 def set_queue_limits(tasks: int, nbytes: int) -> tuple[int, int]:
     """Sets how many unfinished tasks, and bytes they keep alive, hold a thread back; gives the former limits."""
+
+def set_folding(on: bool) -> bool:
+    """Whether compiled blocks fold in prediction; gives the state before. Graphs made so far are forgotten."""
 
 def set_fusion(on: bool) -> bool:
     """Sets whether runs of elementwise calls become one pass; gives what was set before."""

@@ -1,4 +1,4 @@
-"""The engine as programs see it: what it ran for a function, whether it fuses, and MXNet's control of bulks."""
+"""The engine as programs see it: what it ran for a function, whether it fuses and folds, MXNet's control of bulks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .error import MXNetValueError
 if TYPE_CHECKING:
     from ._explain import Explanation
 
-__all__ = ["bulk", "explain", "set_bulk_size", "set_fusion"]
+__all__ = ["bulk", "explain", "set_bulk_size", "set_folding", "set_fusion"]
 
 _DEFAULT = 15  # MXNet's
 _size = _DEFAULT
@@ -31,6 +31,20 @@ def set_bulk_size(size: int) -> int:
     before, _size = _size, int(size)
     _core.set_fusion(size > 1)
     return before
+
+
+def set_folding(on: bool) -> bool:
+    """Whether compiled blocks fold in prediction; gives the former state. Graphs made so far are made anew.
+
+    Folded are batch normalisations with running statistics into the convolution or dense layer before (results differ
+    from eager ones in the last places), and what is made of parameters alone (exactly). Both are computed once and
+    again when a parameter was written. `MXNP_FOLDING=0` turns it off from the start.
+
+    >>> before = mx.engine.set_folding(False)
+    >>> mx.engine.set_folding(before)
+    False
+    """
+    return _core.set_folding(bool(on))
 
 
 class _Bulk:
@@ -97,6 +111,8 @@ def _follow_environment() -> None:
     size = os.environ.get("MXNET_EXEC_BULK_EXEC_MAX_NODE_TRAIN")
     if "0" in off or size in ("0", "1"):
         _core.set_fusion(False)
+    if os.environ.get("MXNP_FOLDING") == "0":
+        _core.set_folding(False)
 
 
 _follow_environment()

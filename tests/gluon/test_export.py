@@ -293,3 +293,25 @@ def test_hybrid_forward_runs_on_symbols():
     out = Scale(prefix="s_")(mx.sym.var("x"))
     assert out.list_arguments() == ["x", "s_gain"]
     assert out.list_outputs() == ["scaled_output"]
+
+
+def test_infer_type_follows_the_inputs():
+    class Net(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.table, self.norm = nn.Embedding(5, 3), nn.BatchNorm()
+            self.first, self.last = nn.Dense(4), nn.Dense(2)
+
+        def forward(self, x):
+            return self.last(self.norm(np.tanh(self.first(x))))
+
+    net = Net()
+    net.initialize()
+    net.infer_type(np.ones((2, 3), dtype="float64"))
+    assert net.first.weight.dtype == net.last.bias.dtype == onp.float64
+    assert net.table.weight.dtype == onp.float32, "not in the graph"
+    assert net(np.ones((2, 3), dtype="float64")).dtype == onp.float64
+    net.infer_type(np.ones((2, 3)))
+    assert net.first.weight.dtype == onp.float32
+    with pytest.raises(RuntimeError):
+        Net().infer_type(np.ones((2, 3)))

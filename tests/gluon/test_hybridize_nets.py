@@ -11,6 +11,14 @@ from mxnp import autograd, gluon, np, npx
 from mxnp.gluon import nn
 
 
+@pytest.fixture(autouse=True)
+def without_folding():
+    """Folding normalisations into weights rounds in another way: `test_hybridize_folding` is about that."""
+    before = mx.engine.set_folding(False)
+    yield
+    mx.engine.set_folding(before)
+
+
 def lenet():
     net = nn.HybridSequential()
     net.add(

@@ -40,6 +40,23 @@ def text(*nodes, heads=None, **rest):
 
 
 X = {"op": "null", "name": "x", "inputs": []}
+# A graph that a node holds, and the attributes of a loop over it.
+HELD = {"nodes": [X], "heads": [[0, 0, 0]]}
+FOREACH = {
+    "num_outputs": "1",
+    "num_out_data": "1",
+    "in_data_locs": "[0]",
+    "in_state_locs": "[]",
+    "remain_locs": "[]",
+}
+
+
+def deep(levels):
+    """A graph within graphs."""
+    graph = HELD
+    for _ in range(levels):
+        graph = {"nodes": [X, node("_foreach", attrs=FOREACH, subgraphs=[graph])], "heads": [[1, 0, 0]]}
+    return graph
 
 
 def node(op="relu", name="n", inputs=((0, 0, 0),), **rest):
@@ -147,7 +164,14 @@ def test_amp_casts_are_left_out_on_request():
             text(X, node("_split_v2", attrs={"indices": "()", "sections": "99999"})),
             "expected 1 to 16384 outputs",
         ),
-        (text(X, node("_foreach", subgraphs=[{}])), "holds graphs of its own, which mxnp does not read"),
+        (text(X, node("_foreach", subgraphs=[{}])), "'subgraphs' must be a list of objects with 'nodes'"),
+        (text(X, node("exp", subgraphs=[HELD])), "exp holds 0 graphs of its own, got 1"),
+        (text(X, node("_foreach", attrs=FOREACH)), "_foreach holds 1 graphs of its own, got 0"),
+        (text(X, node("_npx_foreach", subgraphs=[HELD])), "needs the attribute num_outputs"),
+        (
+            text(X, node("_foreach", attrs=FOREACH, subgraphs=[deep(20)])),
+            "more than 16 graphs within each other",
+        ),
         (
             text(X, attrs={"is_np_shape": ["int", "yes"]}),
             "attribute 'is_np_shape' of the graph must be an integer",

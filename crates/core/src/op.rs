@@ -137,6 +137,21 @@ pub struct Saves {
     pub outputs: u32,
 }
 
+/// `x * scale + shift`, where both are float64 vectors along one axis of x.
+pub struct Affine<'r> {
+    pub axis: usize,
+    pub scale: Sym<'r>,
+    pub shift: Sym<'r>,
+}
+
+/// From the attributes, the first input's shape and dtype, and the other inputs.
+pub type AffineFn = for<'r> fn(&Attrs, &Meta, &[Sym<'r>]) -> Option<Affine<'r>>;
+
+/// The attributes and the inputs but the first of the call whose result is scaled and shifted; takes what [`AffineFn`]
+/// takes. None where it cannot be, or not in the precision of the operands.
+pub type AbsorbFn =
+    for<'r> fn(&Attrs, &Meta, &[Sym<'r>], &Affine<'r>) -> Option<(Attrs, SmallVec<[Sym<'r>; 2]>)>;
+
 /// Chooses another op for some operands.
 pub type Instead = fn(&[Meta]) -> Option<&'static Op>;
 
@@ -157,14 +172,6 @@ impl Writes {
         match self {
             Writes::These(these) => these.iter().copied().collect(),
             Writes::Of(of) => of(inputs),
-        }
-    }
-
-    /// How many there are among so many inputs.
-    pub fn count(self, inputs: usize) -> usize {
-        match self {
-            Writes::These(these) => these.len(),
-            Writes::Of(of) => of(inputs).len(),
         }
     }
 }
@@ -191,8 +198,14 @@ pub struct Op {
     pub cross: u32,
     /// How many of the outputs are hidden (batch statistics, pool indices): the last ones.
     pub hidden: usize,
-    /// Which inputs the op updates in place (running statistics).
+    /// Which inputs the op updates in place (running statistics); see [`Op::updates`].
     pub writes: Writes,
+    /// For which attributes it does so; None: always.
+    pub writes_when: Option<fn(&Attrs) -> bool>,
+    /// How its result is its first input times a scale plus a shift, both along an axis, where it is such a thing.
+    pub affine: Option<AffineFn>,
+    /// How scale and shift of its result become part of its other operands (a convolution's weight and bias).
+    pub absorb: Option<AbsorbFn>,
     /// Whether it draws random numbers.
     pub random: bool,
     /// Which op takes its place for such operands, if any: what the elementwise loop cannot refuse.
@@ -219,12 +232,21 @@ impl Op {
             cross: 0,
             hidden: 0,
             writes: Writes::These(&[]),
+            writes_when: None,
+            affine: None,
+            absorb: None,
             random: false,
             instead: None,
             heavy: false,
             products: None,
             tail: false,
         }
+    }
+
+    /// Which inputs a call with these attributes and so many inputs updates in place.
+    pub fn updates(&self, attrs: &Attrs, inputs: usize) -> SmallVec<[usize; 4]> {
+        let writes = self.writes_when.is_none_or(|writes| writes(attrs));
+        if writes { self.writes.among(inputs) } else { SmallVec::new() }
     }
 
     /// Whether a fused pass may contain it.

@@ -2,7 +2,7 @@
 //! [`Rules`]: it turns each call into an op call of the segment (or of a graph).
 
 use crate::attrs::Attrs;
-use crate::op::{Meta, Op};
+use crate::op::{Affine, Meta, Op};
 use crate::ops::{arith, cast, reduce, shape as shape_ops};
 use crate::shape::Shape;
 use crate::{DType, Scalar};
@@ -167,6 +167,24 @@ impl<'r> std::ops::Neg for Sym<'r> {
     fn neg(self) -> Sym<'r> {
         self.unary(&arith::NEGATIVE)
     }
+}
+
+/// Weight and bias (or none) of a layer whose results along the weight's first axis are scaled and shifted, computed in
+/// float64. None for the half types, whose rounding would show.
+pub fn rescaled<'r>(rest: &[Sym<'r>], by: &Affine<'r>) -> Option<SmallVec<[Sym<'r>; 2]>> {
+    let (weight, bias) = (*rest.first()?, rest.get(1));
+    let dtype = weight.dtype();
+    if !matches!(dtype, DType::F32 | DType::F64) || bias.is_some_and(|bias| bias.dtype() != dtype) {
+        return None;
+    }
+    let mut along: Shape = SmallVec::from_elem(1, weight.shape().len());
+    along[0] = weight.shape()[0];
+    let scaled = weight.cast(DType::F64) * by.scale.reshape(&along);
+    let shift = match bias {
+        Some(bias) => bias.cast(DType::F64) * by.scale + by.shift,
+        None => by.shift,
+    };
+    Some(smallvec![scaled.cast(dtype), shift.cast(dtype)])
 }
 
 /// What a gradient rule is given: the call's attributes, the values it saved, and the heads' gradients.

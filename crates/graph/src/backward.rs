@@ -96,7 +96,8 @@ impl Rule {
                 return Err(error);
             }
         };
-        let graph = trace::finish(&grads.iter().flatten().collect::<SmallVec<[&Array; 3]>>(), &[])?.ok();
+        let graph =
+            trace::finish(&grads.iter().flatten().collect::<SmallVec<[&Array; 3]>>(), &[], false)?.ok();
         let given = grads.iter().map(Option::is_some).collect();
         self.0.lock().push(Arc::new(Traced { mode: modes::mode(), needs, heads: forms, graph, given }));
         Ok(grads)

@@ -1,9 +1,11 @@
 //! From the notes of a trace to a graph: constants are folded, calls made twice are made once, calls that nobody needs
-//! are left out, and each value is given up after its last use. Nothing here changes a bit of a result.
+//! are left out, and each value is given up after its last use. Nothing in this file changes a bit of a result.
 
 use crate::compiled::{
     Arg, Argument, CallStep, Graph, Object, Origin, Output, Outside, Slot, Source, Spot, Step,
 };
+use crate::error::Result;
+use crate::fold::Fold;
 use crate::value::Value;
 use mxnp_core::DType;
 use mxnp_core::attrs::Attrs;
@@ -29,18 +31,37 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    pub fn graph(mut self) -> Graph {
+    /// The graph; with `folds` it keeps what it makes of arrays from outside alone.
+    pub fn graph(mut self, folds: bool) -> Result<Graph> {
         self.fold();
         self.merge();
         self.drop_dead();
+        let mut parts = Vec::new();
+        if folds && self.nodes == 0 {
+            parts = self.absorb()?;
+            parts.extend(self.split_off()?);
+        }
+        let fold = Fold::new(parts);
         let releases = self.releases();
         let Parts { slots, arguments, objects, steps, outside, outputs, nodes, written, strangers, .. } =
             self;
-        Graph { slots, arguments, objects, steps, releases, outside, outputs, nodes, written, strangers }
+        Ok(Graph {
+            slots,
+            arguments,
+            objects,
+            steps,
+            releases,
+            outside,
+            outputs,
+            nodes,
+            written,
+            strangers,
+            fold,
+        })
     }
 
     /// Which slots are given out.
-    fn escaping(&self) -> Vec<bool> {
+    pub fn escaping(&self) -> Vec<bool> {
         let mut escapes = vec![false; self.slots.len()];
         self.outputs.iter().for_each(|output| escapes[output.at.slot as usize] = true);
         escapes
@@ -155,7 +176,7 @@ impl Parts {
 }
 
 /// The existing slots that a step writes to.
-fn written_by(step: &Step) -> impl Iterator<Item = u32> + '_ {
+pub(crate) fn written_by(step: &Step) -> impl Iterator<Item = u32> + '_ {
     let outs = match step {
         Step::Call(call) => call.outs.as_slice(),
         _ => &[],

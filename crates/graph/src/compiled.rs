@@ -6,6 +6,7 @@ use crate::backward::Rule;
 use crate::call::{Call, In, Out};
 use crate::device::Device;
 use crate::error::Result;
+use crate::fold::Fold;
 use crate::inferred::{Form, Inference};
 use crate::invoke::append;
 use crate::node::{Edge, Kind, Node, Parent, Saved, SavedValues};
@@ -224,6 +225,8 @@ pub struct Graph {
     pub(crate) written: Vec<u32>,
     /// Captured slots that are no object's, and whether an array of the program on them had a place on the tape.
     pub(crate) strangers: Vec<(u32, bool)>,
+    /// What it makes of arrays from outside alone.
+    pub(crate) fold: Option<Fold>,
 }
 
 /// A replay in progress.
@@ -323,6 +326,9 @@ impl Graph {
         seen: &mut Vec<bool>,
     ) -> Result<Option<Vec<Array>>> {
         let mut run = Run::new(self, arguments, objects);
+        if let Some(fold) = &self.fold {
+            fold.fill(&mut run.values)?;
+        }
         let mut branches = 0;
         with_own(|own| {
             for (step, releases) in self.steps.iter().zip(&self.releases) {

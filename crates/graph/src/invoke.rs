@@ -37,9 +37,9 @@ pub fn invoke(op: &'static Op, attrs: Attrs, ins: &[Input]) -> Result<Arrays> {
         for form in &known.outs {
             outs.push(fresh_out(op.name, form, device, own.id)?);
         }
+        let visible = outs.len() - op.hidden;
         let call = new_call(op, attrs, ins, known, outs)?;
         let node = is_recorded(ins).then(|| record(&call, ins));
-        let visible = call.outs.len() - op.hidden - op.writes.count(ins.len());
         let mut results = Arrays::new();
         for out in &call.outs[..visible] {
             results.push(Array::new(out.at.clone()));
@@ -208,7 +208,7 @@ pub(crate) fn new_call(
     known: Arc<Inference>,
     mut outs: SmallVec<[Out; 1]>,
 ) -> Result<Call> {
-    for i in op.writes.among(ins.len()) {
+    for i in op.updates(&attrs, ins.len()) {
         match &ins[i] {
             Input::Array(array) if array.is_writable() => {
                 outs.push(Out { at: array.at.clone(), computed: array.dtype(), fresh: false });

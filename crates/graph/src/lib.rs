@@ -3,6 +3,7 @@
 //!
 //! The memory model these modules keep is written down in `docs/adr/0001-memory-model.md`.
 
+mod absorb;
 pub mod array;
 mod assign;
 mod backward;
@@ -14,6 +15,7 @@ pub mod device;
 pub mod error;
 mod exec;
 mod expand;
+mod fold;
 mod fork;
 mod fuse;
 mod hash;

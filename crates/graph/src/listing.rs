@@ -61,6 +61,9 @@ pub fn list(graph: &Graph) -> Result<Listing, &'static str> {
             Step::Node(_) | Step::Draw => {}
         }
     }
+    if graph.fold.is_some() {
+        return Err("it keeps what it makes of parameters");
+    }
     let heads =
         graph.outputs.iter().map(|output| lister.find(&output.at).ok_or(LOST)).collect::<Result<_, _>>()?;
     Ok(pruned(lister.nodes, heads, graph.arguments.len()))
@@ -113,8 +116,8 @@ impl Lister<'_> {
                 }
             });
         }
-        let writes = call.op.writes.count(call.ins.len());
-        let results = call.outs.len() - writes;
+        let updates = call.op.updates(&call.attrs, call.ins.len()).len();
+        let results = call.outs.len() - updates;
         let outs: SmallVec<[&Spot; 2]> = call.outs[..results].iter().map(|out| &out.at).collect();
         for out in call.outs[..results].iter().filter(|out| !out.fresh) {
             // A write to all of an array makes it this call's result; its views are those of the old one.
@@ -123,7 +126,7 @@ impl Lister<'_> {
             }
             self.known.retain(|spot, _| spot.slot != out.at.slot);
         }
-        if results == 0 && writes > 0 {
+        if results == 0 && updates > 0 {
             return Err(LOST);
         }
         let number = self.nodes.len();

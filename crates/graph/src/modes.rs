@@ -1,5 +1,5 @@
-//! The modes a call is made in: recording and training (per thread), the default dtypes and fusion (global).
-//! They are captured when a call is appended; nothing on a worker reads them.
+//! The modes a call is made in: recording and training (per thread), the default dtypes, fusion and folding
+//! (global). They are captured when a call is appended; nothing on a worker reads them.
 
 use mxnp_core::promote::Mode;
 use std::cell::Cell;
@@ -12,6 +12,7 @@ thread_local! {
 
 static NUMPY_DTYPE: AtomicBool = AtomicBool::new(false);
 static FUSION: AtomicBool = AtomicBool::new(true);
+static FOLDING: AtomicBool = AtomicBool::new(true);
 
 pub fn is_recording() -> bool {
     RECORDING.get()
@@ -52,4 +53,13 @@ pub fn fusion() -> bool {
 
 pub fn set_fusion(on: bool) -> bool {
     FUSION.swap(on, Relaxed)
+}
+
+/// Whether compiled graphs keep what they make of parameters alone, and fold normalisations into weights.
+pub fn folding() -> bool {
+    FOLDING.load(Relaxed)
+}
+
+pub fn set_folding(on: bool) -> bool {
+    FOLDING.swap(on, Relaxed)
 }

@@ -58,7 +58,7 @@ fn close(units: &mut Vec<Unit>, fuser: Option<Fuser>, last: usize, life: &Livene
 
 /// A kernel with only those hidden outputs that somebody reads.
 fn kernel_of(call: Box<Call>, life: &Liveness) -> Kernel {
-    let visible = call.outs.len() - call.op.writes.count(call.ins.len()) - call.op.hidden;
+    let visible = call.outs.len() - call.op.updates(&call.attrs, call.ins.len()).len() - call.op.hidden;
     let hidden = visible..visible + call.op.hidden;
     let wanted = (0..call.outs.len())
         .map(|i| {

@@ -2,7 +2,6 @@
 //! made, and the notes become a graph. The function runs as ever; only what it must not do is refused here: to look
 //! at data that another call of the graph would not have. Knows no Python.
 
-use crate::Graph;
 use crate::array::Array;
 use crate::call::{Call, In};
 use crate::clean::Parts;
@@ -16,6 +15,7 @@ use crate::node::{Edge, Kind, Node, Saved};
 use crate::place::Place;
 use crate::stand_in::StandIns;
 use crate::value::Value;
+use crate::{Graph, modes};
 use mxnp_core::attrs::Attrs;
 use mxnp_core::op::Op;
 use mxnp_core::ops::shape;
@@ -150,8 +150,13 @@ pub fn abandon() -> Result<()> {
 }
 
 /// Ends the innermost trace: a graph of the outputs, or why there is none. `objects` are arrays the caller holds
-/// and looks up at each replay, such as parameters.
-pub fn finish(outputs: &[&Array], objects: &[&Array]) -> Result<std::result::Result<Graph, &'static str>> {
+/// and looks up at each replay, such as parameters. With `folds`, a graph of prediction keeps what it makes of these
+/// alone, and its normalisations become part of weights.
+pub fn finish(
+    outputs: &[&Array],
+    objects: &[&Array],
+    folds: bool,
+) -> Result<std::result::Result<Graph, &'static str>> {
     let Some(mut trace) = TRACES.with_borrow_mut(Vec::pop) else { return Ok(Err("no trace was begun")) };
     ON.set(false);
     trace.copied.write_back()?;
@@ -162,7 +167,8 @@ pub fn finish(outputs: &[&Array], objects: &[&Array]) -> Result<std::result::Res
         return Ok(Err("is called with a parameter of its own"));
     }
     let outputs = outputs.iter().map(|array| trace.output(array)).collect();
-    Ok(Ok(trace.graph(outputs, objects)))
+    let folds = folds && modes::folding() && !modes::is_recording() && !modes::is_training();
+    trace.graph(outputs, objects, folds).map(Ok)
 }
 
 /// Notes a call that is about to be appended.
@@ -423,7 +429,7 @@ impl Trace {
         Output { at, source, copied }
     }
 
-    fn graph(self, outputs: Vec<Output>, objects: &[&Array]) -> Graph {
+    fn graph(self, outputs: Vec<Output>, objects: &[&Array], folds: bool) -> Result<Graph> {
         let slot_of = |array: &Array| self.by_value.get(&key(&array.at.value)).copied();
         let is_captured = |slot: u32| matches!(self.known[slot as usize].slot.origin, Origin::Captured(_));
         let mut found: Vec<Object> = Vec::new();
@@ -471,6 +477,6 @@ impl Trace {
             nodes: self.weak_nodes.len(),
             written,
         };
-        parts.graph()
+        parts.graph(folds)
     }
 }

@@ -19,6 +19,13 @@ pub fn is_numpy_dtype() -> bool {
 }
 
 /// Sets whether runs of elementwise calls become one pass; gives what was set before.
+/// Whether compiled blocks fold in prediction; gives the state before. Graphs made so far are forgotten.
+#[pyfunction]
+pub fn set_folding(on: bool) -> bool {
+    crate::graph::drop_graphs();
+    modes::set_folding(on)
+}
+
 #[pyfunction]
 pub fn set_fusion(on: bool) -> bool {
     modes::set_fusion(on)

@@ -99,6 +99,8 @@ struct Entry {
 /// The graphs of one function, by what they were traced for.
 #[pyclass(module = "mxnp._core", frozen, weakref)]
 pub struct Compiled {
+    /// Whether graphs of prediction fold what they make of parameters, normalisations into weights among them.
+    folds: bool,
     entries: GilCell<Vec<Arc<Entry>>>,
     epoch: AtomicU64,
 }
@@ -123,8 +125,10 @@ fn flatten<'py>(args: &Bound<'py, PyTuple>, kwargs: &Bound<'py, PyDict>) -> PyRe
 #[pymethods]
 impl Compiled {
     #[new]
-    fn py_new() -> Compiled {
-        Compiled { entries: GilCell::new(Vec::new()), epoch: AtomicU64::new(EPOCH.load(Ordering::Relaxed)) }
+    #[pyo3(signature = (folds = false))]
+    fn py_new(folds: bool) -> Compiled {
+        let epoch = AtomicU64::new(EPOCH.load(Ordering::Relaxed));
+        Compiled { folds, entries: GilCell::new(Vec::new()), epoch }
     }
 
     /// The result for these arguments by a graph; NotImplemented where there is none yet, and Ellipsis where
@@ -221,16 +225,16 @@ impl Compiled {
     }
 
     fn __copy__(&self) -> Compiled {
-        Compiled::py_new()
+        Compiled::py_new(self.folds)
     }
 
     fn __deepcopy__(&self, memo: &Bound<'_, PyAny>) -> Compiled {
         let _ = memo;
-        Compiled::py_new()
+        Compiled::py_new(self.folds)
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, Bound<'py, PyTuple>) {
-        (slf.get_type().into_any(), PyTuple::empty(slf.py()))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (bool,)) {
+        (slf.get_type().into_any(), (slf.get().folds,))
     }
 }
 
@@ -359,7 +363,8 @@ impl Tracing {
         let results: Vec<Given> = flat.arrays.iter().map(place).collect();
         let is_made = |i: &usize| matches!(results[*i], Given::Made);
         let made: Vec<&Array> = (0..results.len()).filter(is_made).map(|i| &outputs[i]).collect();
-        let graph = call(py, || trace::finish(&made, &held.iter().collect::<Vec<_>>()))?;
+        let folds = self.owner.get().folds;
+        let graph = call(py, || trace::finish(&made, &held.iter().collect::<Vec<_>>(), folds))?;
         state.hand_back(py);
         settle(py)?;
         let mut given: Vec<Py<NDArray>> = Vec::with_capacity(results.len());

@@ -42,8 +42,8 @@ mod _core {
     #[pymodule_export]
     use crate::control::{
         InitStream, engine_name, engine_stats, flush, init_stream, is_numpy_dtype, memory_stats, num_threads,
-        random_state, release_memory, seed, set_cache_limit, set_engine, set_fusion, set_num_threads,
-        set_numpy_dtype, set_queue_limits, set_random_state, waitall,
+        random_state, release_memory, seed, set_cache_limit, set_engine, set_folding, set_fusion,
+        set_num_threads, set_numpy_dtype, set_queue_limits, set_random_state, waitall,
     };
     #[pymodule_export]
     use crate::convert::{_rebuild, asarray, from_buffer, py_array};

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from .source import FormatError
@@ -17,18 +16,26 @@ from .source import FormatError
 # The largest file of MXNet's model zoos has half a megabyte.
 MAX_BYTES = 64 << 20
 MAX_NAME = 1 << 12
+# How deep graphs may lie within the nodes of others.
+MAX_DEPTH = 16
 # The keys under which files of different ages keep a node's attributes; later ones count more.
 _ATTRIBUTE_KEYS = ("param", "attr", "attrs")
 
 
 @dataclass(frozen=True)
 class GraphNode:
-    """A node of a file: `op` is `null` for a variable, inputs are (node, output) with node < the node's own number."""
+    """A node of a file: `op` is `null` for a variable, inputs are (node, output) with node < the node's own number.
+
+    `graphs` are the graphs that an operator of control flow holds: the body of a loop, the sides of a branch.
+    """
 
     op: str
     name: str
     attrs: dict[str, str]
     inputs: list[tuple[int, int]]
+    graphs: tuple[Graph, ...] = ()
+    # How many outputs it has, hidden ones too: written, not read.
+    count: int = 1
 
 
 @dataclass(frozen=True)
@@ -91,16 +98,35 @@ class _Reader:
 
     def graph(self, whole: dict[str, Any]) -> Graph:
         """The checked graph of the parsed file."""
+        flags = whole.get("attrs")
+        flags = flags if isinstance(flags, dict) else {}
+        np_shape, version = self.flag(flags, "is_np_shape") != 0, self.flag(flags, "mxnet_version")
+        return self.part(whole, np_shape, version, 0)
+
+    def part(self, whole: dict[str, Any], np_shape: bool, version: int, depth: int) -> Graph:
+        """A graph of the file: the whole, or one that a node holds."""
         raw = whole["nodes"]
         if not isinstance(raw, list):
             self.fail(f"'nodes' must be a list, got {_kind(raw)}")
-        nodes = [self.node(i, each) for i, each in enumerate(raw)]
+        nodes = []
+        for i, each in enumerate(raw):
+            node = self.node(i, each)
+            held = self.graphs(each.get("subgraphs"), f"node {i} ('{node.name}')", np_shape, version, depth)
+            nodes.append(replace(node, graphs=held) if held else node)
         heads = self.entries(whole.get("heads"), len(nodes), "heads")
         if not heads:
             self.fail("'heads' names no output")
-        flags = whole.get("attrs")
-        flags = flags if isinstance(flags, dict) else {}
-        return Graph(nodes, heads, self.flag(flags, "is_np_shape") != 0, self.flag(flags, "mxnet_version"))
+        return Graph(nodes, heads, np_shape, version)
+
+    def graphs(self, raw: Any, where: str, np_shape: bool, version: int, depth: int) -> tuple[Graph, ...]:
+        """The graphs that a node holds."""
+        if raw is None:
+            return ()
+        if not isinstance(raw, list) or not all(isinstance(g, dict) and "nodes" in g for g in raw):
+            self.fail(f"{where}: 'subgraphs' must be a list of objects with 'nodes'")
+        if depth >= MAX_DEPTH:
+            self.fail(f"{where}: more than {MAX_DEPTH} graphs within each other")
+        return tuple(self.part(each, np_shape, version, depth + 1) for each in raw)
 
     def flag(self, flags: dict[str, Any], name: str) -> int:
         """A number of the graph's own attributes, kept as ['int', number]."""
@@ -121,11 +147,6 @@ class _Reader:
         if len(op) > MAX_NAME or len(name) > MAX_NAME:
             self.fail(f"{where}: 'op' or 'name' has more than {MAX_NAME} characters")
         where = f"node {index} ('{name}')"
-        if raw.get("subgraphs"):
-            self.fail(
-                f"{where}: the operator {op} holds graphs of its own, which mxnp does not read",
-                "export the network without control flow (foreach, while_loop, cond)",
-            )
         attrs: dict[str, str] = {}
         for key in _ATTRIBUTE_KEYS:
             attrs.update(self.attributes(raw.get(key), where))
@@ -167,27 +188,29 @@ def _kind(value: Any) -> str:
     return "nothing" if value is None else type(value).__name__
 
 
-def write_graph(
-    nodes: Sequence[GraphNode], outputs: Sequence[int], heads: Sequence[tuple[int, int]], np_shape: bool
-) -> str:
-    """The text of a graph as MXNet writes it; `outputs` says how many outputs each node has, hidden ones too."""
+def write_graph(graph: Graph) -> str:
+    """The text of a graph as MXNet writes it."""
+    # The version says which rules of reading hold: 2's where shapes are NumPy's.
+    attrs: dict[str, Any] = {"is_np_shape": ["int", 1], "mxnet_version": ["int", 20000]}
+    whole = {**_fields(graph), "attrs": attrs if graph.np_shape else {"mxnet_version": ["int", 10901]}}
+    return json.dumps(whole, indent=2)
+
+
+def _fields(graph: Graph) -> dict[str, Any]:
     rows = [0]
-    for count in outputs:
-        rows.append(rows[-1] + count)
     written: list[dict[str, Any]] = []
-    for node in nodes:
+    for node in graph.nodes:
+        rows.append(rows[-1] + node.count)
         fields: dict[str, Any] = {"op": node.op, "name": node.name}
         if node.attrs:
             fields["attrs"] = dict(sorted(node.attrs.items()))
         fields["inputs"] = [[i, output, 0] for i, output in node.inputs]
+        if node.graphs:
+            fields["subgraphs"] = [_fields(each) for each in node.graphs]
         written.append(fields)
-    # The version says which rules of reading hold: 2's where shapes are NumPy's.
-    attrs: dict[str, Any] = {"is_np_shape": ["int", 1], "mxnet_version": ["int", 20000]}
-    whole = {
+    return {
         "nodes": written,
-        "arg_nodes": [i for i, node in enumerate(nodes) if node.op == "null"],
+        "arg_nodes": [i for i, node in enumerate(graph.nodes) if node.op == "null"],
         "node_row_ptr": rows,
-        "heads": [[i, output, 0] for i, output in heads],
-        "attrs": attrs if np_shape else {"mxnet_version": ["int", 10901]},
+        "heads": [[i, output, 0] for i, output in graph.heads],
     }
-    return json.dumps(whole, indent=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mxnp import _core, autograd, np
@@ -129,6 +130,32 @@ def _trace_once(
         raise MXNetValueError(f"{type(block).__name__}: its forward cannot be exported: {reasons}")
     nodes, heads = graphs[0].nodes()
     return nodes, heads, len(outputs)
+
+
+def infer_type(block: Any, args: tuple[Any, ...]) -> None:
+    """See `HybridBlock.infer_type`."""
+    from mxnp.symbol import Symbol
+
+    found = _converted(block, template((args, {})))
+    names = ["data"] if len(args) == 1 else [f"data{i}" for i in range(len(args))]
+    set_types(Symbol(found.heads), names, args, block._collect_params_with_prefix())
+
+
+def set_types(graph: Any, names: Sequence[str], args: Sequence[Any], parameters: Mapping[str, Any]) -> None:
+    """Give parameters the dtypes that a graph's variables of their names have for inputs like these."""
+    from mxnp.symbol import _infer, _values
+    from mxnp.symbol._node import ordered, rebuilt, variable
+
+    variables = [node for node in ordered(graph._entries) if node.spec is None]
+    heads = rebuilt(graph._entries, {id(node): (variable(node.name), 0) for node in variables})
+    found = _infer.Found()
+    _infer.infer_types(
+        heads, {n: _values.dtype_name(x.dtype) for n, x in zip(names, args, strict=True)}, found
+    )
+    for node in ordered(heads):
+        dtype = found.types.get((id(node), 0))
+        if node.name in parameters and dtype is not None and parameters[node.name].dtype != dtype:
+            parameters[node.name].cast(dtype)
 
 
 def composed(block: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

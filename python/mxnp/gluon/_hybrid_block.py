@@ -51,7 +51,7 @@ class HybridBlock(Block):
         self._active = False
         self._flags: dict[str, Any] = {}
         self._op_hook: tuple[Callback, bool] | None = None
-        self._compiled = _core.Compiled()
+        self._compiled = _core.Compiled(folds=True)
 
     def hybridize(  # type: ignore[override]  # the options have names here
         self,
@@ -66,7 +66,10 @@ class HybridBlock(Block):
         backend: str | None = None,
         clear: bool = True,
     ) -> None:
-        """Compile the block, with all its children (`active=False`: no longer). Results equal eager ones, bit for bit.
+        """Compile the block, with all its children (`active=False`: no longer).
+
+        Results equal eager ones, bit for bit; in prediction, up to the last places where a batch normalisation is
+        folded into the weights before it (`mx.engine.set_folding`).
 
         The first call with arguments of a kind is traced while it runs, and later ones replay its graph without
         Python. Each shape, dtype and device, which arrays want a gradient, which share memory, the other arguments
@@ -207,10 +210,16 @@ class HybridBlock(Block):
         self(x, *args)
 
     def infer_type(self, *args: Any) -> None:
-        """Set the parameters' dtypes from the inputs' by a graph. Has not arrived: raises."""
-        raise self._not_arrived("infer_type", "cast(dtype) sets them")
+        """Give the parameters the dtypes that go with these inputs' (`cast` where they differ), by the block's graph.
 
-    def _not_arrived(self, method: str, hint: str) -> MXNetNotImplementedError:
-        return MXNetNotImplementedError(
-            f"{type(self).__name__}.{method} has not arrived in mxnp yet\nhint: {hint}"
-        )
+        Raises MXNetError where there is none, or where parameters were not initialised.
+
+        >>> net = nn.Dense(2, in_units=3)
+        >>> net.initialize()
+        >>> net.infer_type(np.ones((1, 3), dtype="float64"))
+        >>> net.weight.dtype
+        dtype('float64')
+        """
+        from . import _export
+
+        _export.infer_type(self, args)

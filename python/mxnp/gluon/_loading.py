@@ -45,6 +45,8 @@ def named_arrays(loaded: Any, source: str, prefix: str = "") -> dict[str, Any]:
 
     Raises MXNetValueError when the arrays have no names.
     """
+    if not loaded:
+        return {}  # 1.x's files without arrays hold no names either
     if not isinstance(loaded, Mapping):
         raise MXNetValueError(
             f"{source} holds arrays without names, so they cannot be matched with parameters"

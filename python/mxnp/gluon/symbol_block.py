@@ -108,14 +108,7 @@ class SymbolBlock(HybridBlock):
 
     def infer_type(self, *args: Any) -> None:
         """Set the parameters' dtypes from the inputs'."""
-        given = dict(zip(self._inputs, (_values.dtype_name(x.dtype) for x in args), strict=True))
-        found = _infer.Found()
-        heads = _without_dtypes(self._symbol)
-        _infer.infer_types(heads, given, found)
-        for node in ordered(heads):
-            dtype = found.types.get((id(node), 0))
-            if node.name in self._reg_params and dtype is not None:
-                self._reg_params[node.name].cast(dtype)
+        _export.set_types(self._symbol, self._inputs, args, self._reg_params)
 
     def _variables(self) -> list[Node]:
         return [node for node in ordered(self._symbol._entries) if node.spec is None]
@@ -237,13 +230,3 @@ def _normalisation_parameters(graph: Any) -> set[str]:
         if node.spec is not None and node.spec.states
         for child, _ in node.inputs[1:]
     }
-
-
-def _without_dtypes(graph: Any) -> list[Any]:
-    """The heads of the graph with variables whose dtype is open."""
-    from mxnp.symbol._node import rebuilt, variable
-
-    replacement = {
-        id(node): (variable(node.name), 0) for node in ordered(graph._entries) if node.spec is None
-    }
-    return rebuilt(graph._entries, replacement)

@@ -16,7 +16,7 @@ from mxnp.error import MXNetError, MXNetValueError
 
 from . import _values
 from ._node import Entry, Node, ordered
-from ._run import compute
+from ._run import compute, options
 from ._spec import Shape
 
 # Sizes tried in the place of unknown dimensions: both divide well and fit convolutions of usual kernels.
@@ -169,8 +169,7 @@ def _results(node: Node, shapes: Sequence[Shape], types: Sequence[str | None]) -
 
 def _called(node: Node, shapes: Sequence[Shape], types: Sequence[str | None]) -> list[Shape]:
     """The outputs' shapes; unknown where the operator looks at its inputs' contents."""
-    assert node.spec is not None
-    attrs = {**node.values, "legacy": node.legacy} if node.spec.legacy else node.values
+    attrs = options(node)
     before = _core.set_outline(True)
     try:
         inputs: list[Any] = [

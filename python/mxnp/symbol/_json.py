@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mxnp._files.source import FormatError
 from mxnp._files.symbol_json import Graph, GraphNode, write_graph
 from mxnp.error import MXNetError
 
-from ._node import Entry, Node, check_operator, ordered, variable
+from ._node import Entry, Held, Node, check_operator, ordered, variable
 from ._spec import is_hidden
 
 
@@ -18,11 +20,23 @@ def build(graph: Graph, source: str) -> list[Entry]:
             nodes.append(_node(raw, nodes, not graph.np_shape))
         except MXNetError as error:
             raise FormatError(f"{source}: node {index}: {error}") from None
+    return _heads(graph, nodes, source)
+
+
+def _heads(graph: Graph, nodes: list[Node], source: str) -> list[Entry]:
     heads = []
     for index, output in graph.heads:
         _check_output(nodes[index], output, source, "heads")
         heads.append((nodes[index], output))
     return heads
+
+
+def _held(graph: Graph, legacy: bool) -> Held:
+    """A graph that a node holds."""
+    nodes: list[Node] = []
+    for raw in graph.nodes:
+        nodes.append(_node(raw, nodes, legacy))
+    return Held(_heads(graph, nodes, ""), [node for node in nodes if node.spec is None])
 
 
 def _node(raw: GraphNode, nodes: list[Node], legacy: bool) -> Node:
@@ -37,6 +51,11 @@ def _node(raw: GraphNode, nodes: list[Node], legacy: bool) -> Node:
         # Before 1.0, files kept some attributes of a node's variables with the node itself.
         attrs = {k: v for k, v in attrs.items() if k in spec.attributes or k == "num_args" or _kept(k)}
     node = Node(spec, raw.name, attrs, inputs, legacy)
+    if len(raw.graphs) != spec.graphs:
+        raise MXNetError(
+            f"node '{raw.name}': {raw.op} holds {spec.graphs} graphs of its own, got {len(raw.graphs)}"
+        )
+    node.graphs = tuple(_held(each, legacy) for each in raw.graphs)
     try:
         node.outputs()
     except MXNetError as error:
@@ -81,17 +100,28 @@ def _complete(node: Node) -> None:
 
 def text_of(heads: list[Entry]) -> str:
     """The graph as MXNet's JSON."""
+    legacy = any(node.legacy for node in ordered(heads))
+    return write_graph(_raw(heads, (), not legacy))
+
+
+def _raw(heads: Sequence[Entry], variables: Sequence[Node], np_shape: bool) -> Graph:
+    """The graph as a file has it, with these variables in their order, whether the heads need them or not."""
     nodes = ordered(heads)
+    found = {id(node) for node in nodes}
+    nodes = [*(node for node in variables if id(node) not in found), *nodes]
     number = {id(node): i for i, node in enumerate(nodes)}
     raw = [
         GraphNode(
-            node.op, node.name, node.attrs, [(number[id(child)], output) for child, output in node.inputs]
+            node.op,
+            node.name,
+            node.attrs,
+            [(number[id(child)], output) for child, output in node.inputs],
+            tuple(_raw(held.heads, held.variables, np_shape) for held in node.graphs),
+            len(node.outputs()) + _hidden(node),
         )
         for node in nodes
     ]
-    legacy = any(node.legacy for node in nodes)
-    counts = [len(node.outputs()) + _hidden(node) for node in nodes]
-    return write_graph(raw, counts, [(number[id(node)], output) for node, output in heads], not legacy)
+    return Graph(raw, [(number[id(node)], output) for node, output in heads], np_shape, 0)
 
 
 def _hidden(node: Node) -> int:

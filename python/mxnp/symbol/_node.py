@@ -6,6 +6,7 @@ Knows operators only through their Spec.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from mxnp.error import MXNetError
@@ -21,10 +22,10 @@ class Node:
     """A variable (`spec` is None) or one use of an operator. Nodes are not changed once they are in a graph.
 
     `attrs` are the strings of the file, `values` what they mean; `legacy` says that 1.x's shapes hold: 0 is an unknown
-    dimension, and a full reduction leaves one axis.
+    dimension, and a full reduction leaves one axis. `graphs` are those that control flow holds.
     """
 
-    __slots__ = ("attrs", "inputs", "legacy", "name", "spec", "values")
+    __slots__ = ("attrs", "graphs", "inputs", "legacy", "name", "spec", "values")
 
     def __init__(
         self, spec: Spec | None, name: str, attrs: dict[str, str], inputs: list[Entry], legacy: bool
@@ -34,6 +35,7 @@ class Node:
         self.attrs = attrs
         self.inputs = inputs
         self.legacy = legacy
+        self.graphs: tuple[Held, ...] = ()
         self.values: Attrs = {} if spec is None else spec.read(attrs, f"node '{name}'")
 
     @property
@@ -66,9 +68,17 @@ class Node:
         """The same with other inputs."""
         node = Node.__new__(Node)
         node.spec, node.name, node.attrs, node.values = self.spec, self.name, self.attrs, self.values
-        node.legacy = self.legacy
+        node.legacy, node.graphs = self.legacy, self.graphs
         node.inputs = inputs
         return node
+
+
+@dataclass(frozen=True)
+class Held:
+    """A graph that a node of control flow holds: its outputs, and its variables in the order of its arguments."""
+
+    heads: list[Entry]
+    variables: list[Node]
 
 
 def variable(name: str, attrs: dict[str, str] | None = None, legacy: bool = False) -> Node:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mxnp.error import MXNetError
 
-from ._node import Entry, Node, ordered
+from ._node import Entry, Held, Node, ordered
 
 
 class Plan:
@@ -30,7 +30,7 @@ class Plan:
             taken = [slots[id(child)] + output for child, output in node.inputs]
             for slot in taken:
                 last[slot] = len(self._calls)
-            attrs = {**node.values, "legacy": node.legacy} if node.spec.legacy else node.values
+            attrs = options(node)
             self._calls.append((node, attrs, taken, slots[id(node)], count, []))
         self.heads = [slots[id(node)] + output for node, output in heads]
         for slot, call in last.items():
@@ -56,6 +56,29 @@ class Plan:
             for slot in done:
                 slots[slot] = None
         return [slots[slot] for slot in self.heads]
+
+
+def options(node: Node) -> dict[str, Any]:
+    """The keywords of the operator's function: its attributes, and what else its row asks for."""
+    spec = node.spec
+    assert spec is not None
+    found = node.values
+    if spec.legacy:
+        found = {**found, "legacy": node.legacy}
+    if spec.graphs:
+        found = {**found, "graphs": [_function(held) for held in node.graphs]}
+    return found
+
+
+def _function(held: Held) -> Callable[..., list[Any]]:
+    """A held graph as a function of the arrays of its variables."""
+    plan, names = Plan(held.heads), [node.name for node in held.variables]
+
+    def run(*arrays: Any) -> list[Any]:
+        given = dict(zip(names, arrays, strict=True))
+        return plan.run({name: given[name] for name in plan.variables})
+
+    return run
 
 
 def compute(node: Node, inputs: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any]:

@@ -41,6 +41,7 @@ class Spec:
     fill : completes the list of input shapes from those that are known and from the attributes.
     types : completes (input dtypes, output dtypes), see `_infer`; all equal by default.
     same : all inputs and outputs have one shape, so any of them tells the others.
+    graphs : how many graphs its node holds (control flow); `run` gets them, as functions, as `graphs=`.
     legacy : `run` is told, as `legacy=`, whether 1.x's shapes hold (a full reduction gives one axis).
     """
 
@@ -57,6 +58,7 @@ class Spec:
     fill: Callable[[list[Shape], Attrs], None] | None = None
     types: Callable[[list, list, Attrs], None] | None = None
     same: bool = False
+    graphs: int = 0
     legacy: bool = False
 
     @property

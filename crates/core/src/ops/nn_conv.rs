@@ -8,10 +8,10 @@ use crate::kernel::scratch::Space;
 use crate::kernel::step::cast;
 use crate::kernel::tail::Tail;
 use crate::kernel::walk::{GRAIN, split};
-use crate::op::{Arity, Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
+use crate::op::{Affine, Arity, Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
 use crate::par::Parallel;
 use crate::promote::{result_type, to_float};
-use crate::rules::{IntoOperand, Operand, Rules, Sym, Vjp};
+use crate::rules::{IntoOperand, Operand, Rules, Sym, Vjp, rescaled};
 use crate::shape::{Shape, checked_numel, display};
 use crate::view::View;
 use crate::{DType, Element, Error, Result, attrs, bf16, f16, grads};
@@ -327,6 +327,16 @@ fn products(y: &[usize], w: &[usize]) -> u64 {
     (y.iter().product::<usize>() * w[1..].iter().product::<usize>()) as u64
 }
 
+fn absorb_in_convolution<'r>(
+    attrs: &Attrs,
+    _: &Meta,
+    rest: &[Sym<'r>],
+    by: &Affine<'r>,
+) -> Option<(Attrs, SmallVec<[Sym<'r>; 2]>)> {
+    let attrs = Convolution { no_bias: false, ..attrs.get::<Convolution>().clone() };
+    (by.axis == 1).then(|| rescaled(rest, by))?.map(|rest| (Attrs::new(attrs), rest))
+}
+
 /// `convolution(x, weight, bias)`: the cross-correlation that MXNet calls convolution. x is (N, C, ...), the
 /// weight (num_filter, C / num_group, *kernel).
 pub static CONVOLUTION: Op = Op {
@@ -334,6 +344,7 @@ pub static CONVOLUTION: Op = Op {
     attrs: Convolution::read,
     grad: Grad::Vjp(grad_convolution),
     saves: Saves { inputs: 0b11, outputs: 0 },
+    absorb: Some(absorb_in_convolution),
     heavy: true,
     products: Some(|ins, out| products(out, ins[1])),
     tail: true,

@@ -5,10 +5,10 @@ use crate::kernel::moves::{Shared, copy};
 use crate::kernel::philox::{Stream, TILE, fill_words, unit32};
 use crate::kernel::real::Real;
 use crate::kernel::walk::{GRAIN, Walk, split};
-use crate::op::{Arity, Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
+use crate::op::{Affine, Arity, Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
 use crate::ops::linalg::MATMUL;
 use crate::promote::{result_type, to_float};
-use crate::rules::{Rules, Sym, Vjp};
+use crate::rules::{Rules, Sym, Vjp, rescaled};
 use crate::shape::{Shape, check_axes, display, numel};
 use crate::{Error, Layout, Result, attrs, grads, isa_versions, with_type};
 use smallvec::{SmallVec, smallvec};
@@ -94,11 +94,23 @@ fn grad_dense<'r>(v: &Vjp<'r>) -> SmallVec<[Option<Sym<'r>>; 3]> {
     out
 }
 
+fn absorb_in_dense<'r>(
+    attrs: &Attrs,
+    x: &Meta,
+    rest: &[Sym<'r>],
+    by: &Affine<'r>,
+) -> Option<(Attrs, SmallVec<[Sym<'r>; 2]>)> {
+    let attrs = FullyConnected { no_bias: false, ..attrs.get::<FullyConnected>().clone() };
+    let last = if attrs.flatten { 1 } else { x.shape.len() - 1 };
+    (by.axis == last).then(|| rescaled(rest, by))?.map(|rest| (Attrs::new(attrs), rest))
+}
+
 /// `fully_connected(x, weight, bias; num_hidden, no_bias, flatten)`: `x weightᵀ + bias`.
 pub static FULLY_CONNECTED: Op = Op {
     arity: Arity::Between(2, 3),
     attrs: FullyConnected::read,
     grad: Grad::Vjp(grad_dense),
+    absorb: Some(absorb_in_dense),
     saves: Saves { inputs: 0b11, outputs: 0 },
     cross: 0b11,
     heavy: true,

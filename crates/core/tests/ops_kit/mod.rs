@@ -292,7 +292,7 @@ pub fn run_all_ways(op: &'static Op, attrs: Attrs, ins: &[Arr], seed: u64) -> Ve
         same_bits(op, &first, &again);
     }
     let scattered: Vec<Arr> = ins.iter().map(|x| x.scattered(&mut rng)).collect();
-    if op.writes.count(ins.len()) == 0 {
+    if op.writes.among(ins.len()).is_empty() {
         let again = run_as(op, &attrs, &scattered, &How { draw, ..How::default() }).unwrap();
         for (a, b) in first.iter().zip(&again) {
             let close = a.f64().iter().zip(b.f64()).all(|(&x, y)| {

@@ -172,7 +172,6 @@ class Conv1D(_Conv):
         in_channels: int = 0,
         **kwargs: Any,
     ) -> None:
-        """As the class says; every size is a number, or one per spatial axis."""
         super().__init__(
             channels,
             kernel_size,
@@ -217,7 +216,6 @@ class Conv2D(_Conv):
         in_channels: int = 0,
         **kwargs: Any,
     ) -> None:
-        """As the class says; every size is a number, or one per spatial axis."""
         super().__init__(
             channels,
             kernel_size,
@@ -260,7 +258,6 @@ class Conv3D(_Conv):
         in_channels: int = 0,
         **kwargs: Any,
     ) -> None:
-        """As the class says; every size is a number, or one per spatial axis."""
         super().__init__(
             channels,
             kernel_size,

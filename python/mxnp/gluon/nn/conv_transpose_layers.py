@@ -111,7 +111,6 @@ class Conv1DTranspose(_ConvTranspose):
         in_channels: int = 0,
         **kwargs: Any,
     ) -> None:
-        """As the class says; every size is a number, or one per spatial axis."""
         super().__init__(
             channels,
             kernel_size,
@@ -158,7 +157,6 @@ class Conv2DTranspose(_ConvTranspose):
         in_channels: int = 0,
         **kwargs: Any,
     ) -> None:
-        """As the class says; every size is a number, or one per spatial axis."""
         super().__init__(
             channels,
             kernel_size,
@@ -205,7 +203,6 @@ class Conv3DTranspose(_ConvTranspose):
         in_channels: int = 0,
         **kwargs: Any,
     ) -> None:
-        """As the class says; every size is a number, or one per spatial axis."""
         super().__init__(
             channels,
             kernel_size,

@@ -3,7 +3,19 @@
 
 def load() -> None:
     """Adds every row to the table; called once, when the first operator is looked up."""
-    from . import contrib, create, elementwise, index, layers, linalg, losses, random, reduce, shape
+    from . import contrib, control, create, elementwise, index, layers, linalg, losses, random, reduce, shape
 
-    for family in (contrib, create, elementwise, index, layers, linalg, losses, random, reduce, shape):
+    for family in (
+        contrib,
+        control,
+        create,
+        elementwise,
+        index,
+        layers,
+        linalg,
+        losses,
+        random,
+        reduce,
+        shape,
+    ):
         family.add_rows()

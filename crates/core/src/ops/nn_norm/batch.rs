@@ -2,17 +2,19 @@
 
 use super::channels::{self, Block, Runs};
 use super::{check_eps, float_of, normalized};
+use crate::attrs::Attrs;
 use crate::kernel::lane::Lane;
 use crate::kernel::moves::{Shared, dense};
 use crate::kernel::num::Float;
 use crate::kernel::real::{Real, wide_dtype};
 use crate::kernel::walk::split;
-use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves, Writes};
+use crate::op::{Affine, Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves, Writes};
+use crate::ops::exp_log::SQRT;
 use crate::par::Parallel;
 use crate::rules::{IntoOperand, Sym, Vjp};
 use crate::shape::{Shape, check_axis, display};
 use crate::view::{View, ViewMut};
-use crate::{Error, Result, attrs, with_type};
+use crate::{DType, Error, Result, attrs, with_type};
 use smallvec::{SmallVec, smallvec};
 
 attrs! {
@@ -171,6 +173,20 @@ fn grad_batch_norm<'r>(v: &Vjp<'r>) -> SmallVec<[Option<Sym<'r>>; 3]> {
     grads
 }
 
+/// With the running statistics, scale and shift do not depend on x.
+fn affine_batch_norm<'r>(attrs: &Attrs, x: &Meta, rest: &[Sym<'r>]) -> Option<Affine<'r>> {
+    let attrs = attrs.get::<BatchNorm>();
+    let axis = check_axis("batch_norm", attrs.axis, x.shape.len()).ok()?;
+    let [gamma, beta, mean, variance] = rest else { return None };
+    if attrs.uses_batch() {
+        return None;
+    }
+    let wide = |s: &Sym<'r>| s.cast(DType::F64);
+    let inverse = 1.0 / (wide(variance) + attrs.eps).unary(&SQRT);
+    let scale = if attrs.fix_gamma { inverse } else { wide(gamma) * inverse };
+    Some(Affine { axis, scale, shift: wide(beta) - wide(mean) * scale })
+}
+
 /// `batch_norm(x, gamma, beta, running_mean, running_var)`: normalised over all axes but the channels', with the
 /// batch's statistics in training (biased variance; the running ones are updated in place) and the running
 /// ones otherwise. Mean and inverse deviation are hidden outputs.
@@ -180,6 +196,8 @@ pub static BATCH_NORM: Op = Op {
     saves: Saves { inputs: 0b11, outputs: 0b110 },
     hidden: 2,
     writes: Writes::These(&[3, 4]),
+    writes_when: Some(|attrs| attrs.get::<BatchNorm>().uses_batch()),
+    affine: Some(affine_batch_norm),
     ..Op::new("batch_norm", 5, infer_batch_norm, Run::Kernel(run_batch_norm))
 };
 
