@@ -37,15 +37,3 @@ def test_names_that_nobody_knows():
     for module, name in ((gluon.nn, "Dens"), (np, "arrray"), (np, "_nothing")):
         with pytest.raises(AttributeError, match=rf"module '{module.__name__}' has no attribute '{name}'"):
             getattr(module, name)
-
-
-@pytest.mark.parametrize(
-    ("method", "arguments"),
-    [
-        ("infer_type", (None,)),
-    ],
-)
-def test_methods_that_need_graphs(method, arguments):
-    with pytest.raises(MXNetError, match=rf"Dense\.{method} has not arrived in mxnp yet\nhint: ") as caught:
-        getattr(gluon.nn.Dense(1), method)(*arguments)
-    assert isinstance(caught.value, NotImplementedError)
