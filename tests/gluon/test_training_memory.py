@@ -104,7 +104,8 @@ def grown(training: Training, epochs: int, warm_up: int) -> Usage:
 def check(more: Usage) -> None:
     print(more)
     assert more.live == 0
-    assert more.plans <= 2, "other batches make no new plans"
+    if _core.engine() != "naive":  # which plans each call for itself
+        assert more.plans <= 2, "other batches make no new plans"
     # How many tasks run at a time differs from step to step, and with it what the pool holds; it does not add up.
     assert more.pool <= 1 << 20
     assert more.objects <= 20
