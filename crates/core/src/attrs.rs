@@ -81,6 +81,7 @@ impl Attrs {
 }
 
 impl PartialEq for Attrs {
+    #[inline]
     fn eq(&self, other: &Attrs) -> bool {
         match (&self.0, &other.0) {
             (None, None) => true,

@@ -2,6 +2,7 @@
 //! Starts no thread (parallel loops take a handle) and knows nothing of Python, tasks or gradients' tapes.
 
 pub mod attrs;
+pub mod blocks;
 pub mod cuda_src;
 pub mod dtype;
 pub mod error;

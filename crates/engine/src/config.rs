@@ -25,6 +25,8 @@ pub struct Config {
     pub max_tasks: usize,
     /// Bytes that unfinished tasks keep alive before a pushing thread is held back.
     pub max_bytes: usize,
+    /// Whether some threads stay awake for a moment after their work, where each has a core of its own.
+    pub patient: bool,
 }
 
 const MAX_THREADS: usize = 1024;
@@ -35,8 +37,9 @@ const MEMORY: u64 = 4 << 30;
 
 impl Config {
     /// From `MXNP_NUM_THREADS`, `MXNET_CPU_WORKER_NTHREADS` or `OMP_NUM_THREADS` (else the cores this process
-    /// may use), `MXNP_ENGINE` (`threaded`, `naive`) or `MXNET_ENGINE_TYPE` (`NaiveEngine` or `Naive`), and a
-    /// quarter of the memory this process may use. An invalid value is ignored with a warning on stderr.
+    /// may use), `MXNP_ENGINE` (`threaded`, `naive`) or `MXNET_ENGINE_TYPE` (`NaiveEngine` or `Naive`), a quarter of
+    /// the memory this process may use, and patient unless `OMP_WAIT_POLICY` is `passive`. An invalid value is
+    /// ignored with a warning on stderr.
     pub fn from_env() -> Self {
         Config::from_vars(&|name| std::env::var(name).ok(), &warn)
     }
@@ -49,7 +52,16 @@ impl Config {
             kind: kind_from(get, warn),
             max_tasks: MAX_TASKS,
             max_bytes: usize::try_from(memory_limit() / 4).unwrap_or(usize::MAX),
+            patient: !get("OMP_WAIT_POLICY")
+                .is_some_and(|policy| policy.trim().eq_ignore_ascii_case("passive")),
         }
+    }
+
+    /// How many of `threads` threads may stay awake without work at once: half of them, none where there are more
+    /// threads than cores. The rest of a hundred would burn more than the wake-ups they spare.
+    pub(crate) fn awake(&self, threads: usize) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        if self.patient && threads > 1 && threads <= cores { threads.div_ceil(2) } else { 0 }
     }
 }
 
@@ -170,6 +182,16 @@ mod tests {
         let (config, warnings) = read(&[("MXNP_ENGINE", "quick"), ("MXNET_ENGINE_TYPE", "NaiveEngine")]);
         assert_eq!((config.kind, warnings.len()), (Kind::Naive, 1));
         assert!(read(&[("MXNP_NUM_THREADS", ""), ("MXNP_ENGINE", "")]).1.is_empty());
+    }
+
+    #[test]
+    fn nobody_stays_awake_where_cores_are_short_or_the_program_says_so() {
+        let (config, _) = read(&[]);
+        assert!(config.patient);
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        assert_eq!((config.awake(1), config.awake(cores + 1)), (0, 0));
+        assert_eq!(config.awake(cores), if cores > 1 { cores.div_ceil(2) } else { 0 });
+        assert_eq!(read(&[("OMP_WAIT_POLICY", "PASSIVE")]).0.awake(cores), 0);
     }
 
     #[test]

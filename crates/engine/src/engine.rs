@@ -154,7 +154,7 @@ impl Engine {
     /// Sets the number of threads: one less is the number of workers. Waits for what is unfinished. Zero counts
     /// as one. Ignored in a task.
     pub fn set_num_threads(&self, threads: usize) {
-        self.while_empty(|shared| shared.threads.store(threads.max(1), Ordering::Relaxed));
+        self.while_empty(|shared| shared.set_threads(threads));
     }
 
     /// The number of threads, the waiting one included.
@@ -242,7 +242,7 @@ impl Engine {
         self.shared().cancelled.store(true, Ordering::Relaxed);
         self.while_empty(|shared| {
             shared.kind.store(Kind::Naive as u8, Ordering::Relaxed);
-            shared.threads.store(1, Ordering::Relaxed);
+            shared.set_threads(1);
             shared.cancelled.store(false, Ordering::Relaxed);
         });
     }

@@ -53,6 +53,8 @@
 //! `engine` is the front. Every primitive comes from `sync`, where loom or shuttle can stand in.
 
 mod config;
+#[cfg(all(test, not(any(feature = "loom", feature = "shuttle"))))]
+mod contention_tests;
 mod engine;
 mod fault;
 mod gate;

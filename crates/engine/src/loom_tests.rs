@@ -10,6 +10,7 @@ use crate::sync::{Arc, park, thread};
 use crate::task::Task;
 use crate::var::Var;
 use loom::cell::UnsafeCell;
+use std::time::Duration;
 
 /// Runs a model with few enough preemptions to end soon; two find nearly all faults of such protocols
 /// (Musuvathi and Qadeer, "Iterative context bounding", PLDI 2007).
@@ -293,7 +294,7 @@ fn a_loop_ends_after_its_chunks_and_shows_their_effects() {
             })
         };
         let pair = Pair::new();
-        loops.run(2, &|i| pair.bump(i), || ());
+        loops.run(2, &|i| pair.bump(i), Duration::ZERO, || ());
         assert_eq!((pair.wait(0, false), pair.wait(1, false)), (1, 1));
         assert!(!loops.is_open());
         joiner.join().unwrap();

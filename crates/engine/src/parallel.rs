@@ -6,9 +6,10 @@
 //! may live on the caller's stack.
 
 use crate::sync::atomic::{AtomicUsize, Ordering};
-use crate::sync::{Arc, Mutex, park, spins, thread};
+use crate::sync::{Arc, Mutex, park, spin, thread};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::Duration;
 
 type Body = dyn Fn(usize) + Sync;
 
@@ -54,9 +55,15 @@ impl Loops {
         list.last().cloned()
     }
 
-    /// Runs all chunks of a loop; `opened` is called once it can be joined. A panic in a chunk is raised
-    /// here after all chunks have finished.
-    pub(crate) fn run(&self, chunks: usize, body: &(dyn Fn(usize) + Sync), opened: impl FnOnce()) {
+    /// Runs all chunks of a loop; `opened` is called once it can be joined, and whoever runs the last chunks is
+    /// awaited awake for `patience`. A panic in a chunk is raised here after all chunks have finished.
+    pub(crate) fn run(
+        &self,
+        chunks: usize,
+        body: &(dyn Fn(usize) + Sync),
+        patience: Duration,
+        opened: impl FnOnce(),
+    ) {
         // SAFETY: this only forgets the lifetime; no chunk is unfinished when this function returns, and
         // `body` is called for claimed chunks alone.
         let body = unsafe { std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), *const Body>(body) };
@@ -74,7 +81,7 @@ impl Loops {
         drop(list);
         opened();
         self.work(&run, || ());
-        run.await_finish();
+        run.await_finish(patience);
         let panic = run.panic.lock().take();
         if let Some(payload) = panic {
             resume_unwind(payload);
@@ -118,14 +125,11 @@ impl Loop {
         }
     }
 
-    /// Waits for the chunks that other threads run: a short spin, then a sleep.
-    fn await_finish(&self) {
+    /// Waits for the chunks that other threads run: awake for `patience`, then asleep.
+    fn await_finish(&self, patience: Duration) {
         let finished = || self.finished.load(Ordering::Acquire) == self.chunks;
-        for _ in 0..spins() {
-            if finished() {
-                return;
-            }
-            std::hint::spin_loop();
+        if spin(finished, patience) {
+            return;
         }
         while !finished() {
             park(None);

@@ -79,7 +79,11 @@ impl Shared {
         let Some(run) = self.loops.find() else { return false };
         self.counters.add(Count::JoinedLoops);
         let _role = Role::Chunk.take();
-        self.loops.work(&run, || self.wake_one());
+        // Each wakes two, so that a hundred threads are there after seven wake-ups, not a hundred.
+        self.loops.work(&run, || {
+            self.wake_one();
+            self.wake_one();
+        });
         true
     }
 
@@ -158,7 +162,7 @@ impl Parallel for Shared {
         self.ensure_workers();
         self.counters.add(Count::Loops);
         let _role = Role::Chunk.take();
-        self.loops.run(chunks, body, || self.wake_one());
+        self.loops.run(chunks, body, self.sleep.patience(), || self.wake_one());
     }
 }
 

@@ -36,13 +36,14 @@ pub(crate) struct Shared {
     pub(crate) kind: AtomicU8,
     pub(crate) max_tasks: AtomicUsize,
     pub(crate) max_bytes: AtomicUsize,
+    patient: bool,
     tickets: AtomicU64,
     first_ticket: u64,
 }
 
 impl Shared {
     pub(crate) fn new(config: &Config, first_ticket: u64) -> Arc<Self> {
-        Arc::new_cyclic(|me| Shared {
+        let shared = Arc::new_cyclic(|me| Shared {
             me: me.clone(),
             gate: Gate::new(),
             queue: Queue::default(),
@@ -54,13 +55,23 @@ impl Shared {
             faults: FaultLog::default(),
             counters: Counters::default(),
             cancelled: AtomicBool::new(false),
-            threads: AtomicUsize::new(config.threads.max(1)),
+            threads: AtomicUsize::new(1),
             kind: AtomicU8::new(config.kind as u8),
             max_tasks: AtomicUsize::new(config.max_tasks),
             max_bytes: AtomicUsize::new(config.max_bytes),
+            patient: config.patient,
             tickets: AtomicU64::new(first_ticket),
             first_ticket,
-        })
+        });
+        shared.set_threads(config.threads);
+        shared
+    }
+
+    /// Sets the number of threads. No workers are running.
+    pub(crate) fn set_threads(&self, threads: usize) {
+        let threads = threads.max(1);
+        self.threads.store(threads, Ordering::Relaxed);
+        self.sleep.set_patient(self.config().awake(threads));
     }
 
     /// The settings in force.
@@ -70,6 +81,7 @@ impl Shared {
             kind: self.kind(),
             max_tasks: self.max_tasks.load(Ordering::Relaxed),
             max_bytes: self.max_bytes.load(Ordering::Relaxed),
+            patient: self.patient,
         }
     }
 

@@ -45,7 +45,7 @@ fn check(f: impl Fn() + Send + Sync + 'static) {
 }
 
 fn engine(threads: usize, kind: Kind) -> Arc<Engine> {
-    Arc::new(Engine::new(&Config { threads, kind, max_tasks: 4, max_bytes: usize::MAX }))
+    Arc::new(Engine::new(&Config { threads, kind, max_tasks: 4, max_bytes: usize::MAX, patient: true }))
 }
 
 fn push_task(engine: &Engine, slot: &Arc<Slot>, hint: Hint, run: crate::Run) {

@@ -1,5 +1,10 @@
-//! How threads without work sleep and are woken, with no lost wake-up and no long spin.
+//! How threads without work sleep and are woken, with no lost wake-up.
 //! It must not know what the work is.
+//!
+//! To wake a sleeper takes some microseconds of whoever wakes it, and ten to fifty until it runs: as long as many loops
+//! take. The next piece of work of a training step mostly comes within [`PATIENCE`], the time between two lines of a
+//! program; so some threads look for it that long before they sleep. That costs energy, so it is never more than half
+//! of them, and none where there are fewer cores than threads.
 //!
 //! Whoever publishes work stores it, fences, and then looks for a sleeper. Whoever is about to sleep puts
 //! itself on the list, fences, and then looks for work once more. One of the two must see the other.
@@ -7,12 +12,17 @@
 //! for another reason than work, passes the wake-up on if there is still work.
 
 use crate::sync::atomic::{AtomicUsize, Ordering};
-use crate::sync::{Mutex, full_fence, park, spins, thread};
+use crate::sync::{Mutex, full_fence, park, spin, thread};
 use std::time::Duration;
+
+/// How long a patient thread looks for work. OpenMP's runtimes look for some milliseconds.
+pub(crate) const PATIENCE: Duration = Duration::from_micros(200);
 
 /// The threads that look for work.
 #[derive(Default)]
 pub(crate) struct Sleep {
+    /// How many threads may be patient at once.
+    patient: AtomicUsize,
     spinning: AtomicUsize,
     /// Length of `list`.
     parked: AtomicUsize,
@@ -20,6 +30,16 @@ pub(crate) struct Sleep {
 }
 
 impl Sleep {
+    /// Lets this many threads at once look for work for [`PATIENCE`] before they sleep; others look a moment.
+    pub(crate) fn set_patient(&self, threads: usize) {
+        self.patient.store(threads, Ordering::Relaxed);
+    }
+
+    /// How long a thread should look for what another is about to finish, before it sleeps.
+    pub(crate) fn patience(&self) -> Duration {
+        if self.patient.load(Ordering::Relaxed) > 0 { PATIENCE } else { Duration::ZERO }
+    }
+
     /// Whether any thread sleeps or spins for lack of work (a guess: nothing is ordered by it).
     pub(crate) fn has_idle(&self) -> bool {
         self.parked.load(Ordering::Relaxed) + self.spinning.load(Ordering::Relaxed) > 0
@@ -53,14 +73,12 @@ impl Sleep {
     /// Spins and then sleeps until `awake()` or a wake-up; at most about `limit` if given. True if it slept.
     /// The caller must look for work afterwards, and pass the wake-up on if it leaves work undone.
     pub(crate) fn sleep(&self, awake: &dyn Fn() -> bool, limit: Option<Duration>) -> bool {
-        self.spinning.fetch_add(1, Ordering::Relaxed);
-        for _ in 0..spins() {
-            if awake() {
-                self.spinning.fetch_sub(1, Ordering::Relaxed);
-                full_fence();
-                return false;
-            }
-            std::hint::spin_loop();
+        let others = self.spinning.fetch_add(1, Ordering::Relaxed);
+        let is_patient = others < self.patient.load(Ordering::Relaxed);
+        if spin(awake, if is_patient { PATIENCE } else { Duration::ZERO }) {
+            self.spinning.fetch_sub(1, Ordering::Relaxed);
+            full_fence();
+            return false;
         }
         let mut list = self.list.lock();
         list.push(thread::current());

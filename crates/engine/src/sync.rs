@@ -32,21 +32,31 @@ pub(crate) use imp::{MutexGuard, atomic, thread, thread_local};
 /// The standard `Arc` in every build: trait objects must coerce, which loom's does not.
 pub(crate) use std::sync::Arc;
 use std::sync::PoisonError;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Whether a model checker schedules the threads: spinning is then a waste of its steps.
+/// Whether a model checker schedules the threads.
 const MODEL: bool = cfg!(any(feature = "loom", feature = "shuttle"));
 
 /// A mutex without poisoning: no user code runs under the engine's locks.
-pub(crate) struct Mutex<T>(imp::Mutex<T>);
+pub(crate) struct Mutex<T> {
+    lock: imp::Mutex<T>,
+    #[cfg(test)]
+    id: usize,
+}
 
 impl<T> Mutex<T> {
     pub(crate) fn new(value: T) -> Self {
-        Mutex(imp::Mutex::new(value))
+        Mutex {
+            lock: imp::Mutex::new(value),
+            #[cfg(test)]
+            id: taken::next_id(),
+        }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        #[cfg(test)]
+        taken::note(self.id);
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -73,9 +83,28 @@ impl Condvar {
     }
 }
 
-/// Looks taken before a thread sleeps: about 3 us, less than a sleep and a wake-up cost.
-pub(crate) fn spins() -> usize {
-    if MODEL { 0 } else { 60 }
+/// Looks taken between two looks at the clock: one to three microseconds.
+const LOOKS: usize = 60;
+
+/// Looks for `done()` without sleeping, at least [`LOOKS`] times and for about `patience`. True once it was so. Other
+/// threads that want the core have it in between: what is waited for may be theirs to do.
+pub(crate) fn spin(done: impl Fn() -> bool, patience: Duration) -> bool {
+    if MODEL {
+        return false; // the checker would only follow each look
+    }
+    let start = (!patience.is_zero()).then(Instant::now);
+    loop {
+        for _ in 0..LOOKS {
+            if done() {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        if start.is_none_or(|start| start.elapsed() >= patience) {
+            return false;
+        }
+        thread::yield_now();
+    }
 }
 
 /// Blocks until the thread's token is there (it may already be), or for about `limit` if one is given.
@@ -99,4 +128,38 @@ pub(crate) fn model_fence() {
 /// A full fence: what this thread stored before it is seen by whoever loads after a later fence of its own.
 pub(crate) fn full_fence() {
     atomic::fence(atomic::Ordering::SeqCst);
+}
+
+/// Which locks a thread takes, for the test that says which ones threads share.
+#[cfg(test)]
+pub(crate) mod taken {
+    use std::cell::RefCell;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+
+    std::thread_local! {
+        static LOCKS: RefCell<Option<Vec<usize>>> = const { RefCell::new(None) };
+    }
+
+    /// A number of its own for a lock: addresses come again.
+    pub(crate) fn next_id() -> usize {
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn note(id: usize) {
+        let _ = LOCKS.try_with(|locks| {
+            if let Some(locks) = &mut *locks.borrow_mut() {
+                locks.push(id);
+            }
+        });
+    }
+
+    /// The locks that this thread takes while `f` runs, in order.
+    #[cfg(not(any(feature = "loom", feature = "shuttle")))]
+    pub(crate) fn by(f: impl FnOnce()) -> Vec<usize> {
+        LOCKS.set(Some(Vec::new()));
+        f();
+        LOCKS.take().expect("set above")
+    }
 }

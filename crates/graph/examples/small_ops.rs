@@ -6,7 +6,12 @@ use mxnp_core::ops::{arith, reduce};
 use mxnp_core::{DType, Scalar};
 use mxnp_graph::tape::{self, GradReq};
 use mxnp_graph::{Array, Device, Handle, Input, invoke, modes};
+use std::sync::Barrier;
 use std::time::Instant;
+
+/// As in the extension.
+#[global_allocator]
+static BLOCKS: mxnp_core::blocks::Blocks = mxnp_core::blocks::Blocks;
 
 fn ones(n: usize) -> Array {
     Array::from_bytes(&[n], DType::F32, Device::CPU, |dst| {
@@ -42,6 +47,33 @@ fn time(name: &str, per: usize, mut f: impl FnMut()) {
     println!("{name}: {:.0} ns each", best * 1e9 / per as f64);
 }
 
+/// What all of `threads` threads append and run together in a second, each on arrays of its own, `length` adds between
+/// two waits.
+fn together(threads: usize, length: usize) -> f64 {
+    let rounds = 400_000 / threads / length.max(10);
+    let barrier = Barrier::new(threads + 1);
+    let work = || {
+        let (a, b) = (ones(4), ones(4));
+        let round = || {
+            let mut c = a.clone();
+            for _ in 0..length {
+                c = op2(&arith::ADD, &c, Input::Array(&b));
+            }
+            c.wait_to_read().unwrap();
+        };
+        (0..3).for_each(|_| round());
+        barrier.wait();
+        (0..rounds).for_each(|_| round());
+    };
+    std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        barrier.wait();
+        let start = Instant::now();
+        handles.into_iter().for_each(|handle| handle.join().unwrap());
+        (threads * rounds * length) as f64 / start.elapsed().as_secs_f64()
+    })
+}
+
 fn main() {
     let (a, b) = (ones(4), ones(4));
     time("1000 adds of 4 elements", 1000, || {
@@ -52,6 +84,12 @@ fn main() {
         c.wait_to_read().unwrap();
     });
     time("one add and wait", 1, || op2(&arith::ADD, &a, Input::Array(&b)).wait_to_read().unwrap());
+    for threads in [1, 2, 4, 8, 16, 32, 64].into_iter().filter(|_| wanted("threads")) {
+        let (long, short) = (together(threads, 1000) / 1e6, together(threads, 1) / 1e6);
+        println!(
+            "{threads} threads: {long:.2} million adds a second, {short:.2} million with a wait for each"
+        );
+    }
     let mut x = Handle::new(ones(8));
     tape::attach_grad(&mut x, None, GradReq::Write).unwrap();
     time("chain, sum and backward of 8 elements", 1, || {

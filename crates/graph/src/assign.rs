@@ -5,7 +5,9 @@ use crate::array::{Array, Handle, Input};
 use crate::call::Out;
 use crate::error::{Error, Result};
 use crate::inferred::{self, Form, Inference};
-use crate::invoke::{append, derived, invoke, is_recorded, is_traced, meta_of, new_call, record};
+use crate::invoke::{
+    add_updates, append, derived, invoke, is_recorded, is_traced, meta_of, new_call, record,
+};
 use crate::node::{Edge, Kind, Node, Parent, SavedValues};
 use crate::place::Place;
 use crate::registry::with_own;
@@ -68,7 +70,7 @@ fn push_copy(input: Input, out: Out) -> Result<()> {
     let known =
         Inference::new(SmallVec::from_iter([out.computed]), SmallVec::from_iter([Form::of_place(&out.at)]));
     let call =
-        new_call(&cast::ASTYPE, cast::astype(out.at.dtype), &[input], known, SmallVec::from_iter([out]))?;
+        new_call(&cast::ASTYPE, cast::astype(out.at.dtype), &[input], known, SmallVec::from_iter([out]));
     with_own(|own| append(own, call))
 }
 
@@ -134,7 +136,9 @@ pub fn update(op: &'static Op, attrs: Attrs, target: &mut Handle, rest: &[Input]
     let found = inferred::infer(op, &attrs, &ins)?;
     // On the tape the target is its result.
     let known = Inference::new(found.types.clone(), SmallVec::from_iter([Form::of_place(&target.at)]));
-    let call = new_call(op, attrs, &ins, known, SmallVec::new())?;
+    let mut outs = SmallVec::new();
+    add_updates(op, &attrs, &ins, &mut outs)?;
+    let call = new_call(op, attrs, &ins, known, outs);
     let node = (recorded && is_recorded(&ins)).then(|| record(&call, &ins));
     with_own(|own| append(own, call))?;
     if let Some(node) = node {

@@ -6,6 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 /// Mixes a number into a hash; multiplication by 2^64 over the golden ratio spreads it (Knuth, TAOCP 3, 6.4).
+#[inline]
 pub(crate) fn mix(hash: u64, n: u64) -> u64 {
     (hash.rotate_left(5) ^ n).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
@@ -43,6 +44,7 @@ impl Hasher for Mixer {
 pub(crate) type AddressMap<T> = HashMap<usize, T, BuildHasherDefault<Mixer>>;
 
 /// The key of a value in an [`AddressMap`].
+#[inline]
 pub(crate) fn key(value: &Arc<Value>) -> usize {
     Arc::as_ptr(value) as usize
 }

@@ -87,6 +87,7 @@ impl Seen {
         }
     }
 
+    #[inline]
     fn is(&self, input: &Input) -> bool {
         match (self, input) {
             (Seen::Place(layout, dtype), Input::Array(a)) => *dtype == a.at.dtype && *layout == a.at.layout,
@@ -105,6 +106,7 @@ struct Entry {
 }
 
 impl Entry {
+    #[inline]
     fn is(&self, op: &'static Op, attrs: &Attrs, mode: Mode, ins: &[Input]) -> bool {
         std::ptr::eq(self.op, op)
             && self.mode == mode

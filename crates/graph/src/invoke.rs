@@ -33,12 +33,16 @@ pub fn invoke(op: &'static Op, attrs: Attrs, ins: &[Input]) -> Result<Arrays> {
     }
     with_own(|own| {
         // Loops in place of `collect`, which costs a small call more than the call itself does.
+        for form in &known.outs {
+            check_size(op.name, form)?;
+        }
         let mut outs: SmallVec<[Out; 1]> = SmallVec::new();
         for form in &known.outs {
-            outs.push(fresh_out(op.name, form, device, own.id)?);
+            outs.push(new_out(form, device, own.id));
         }
         let visible = outs.len() - op.hidden;
-        let call = new_call(op, attrs, ins, known, outs)?;
+        add_updates(op, &attrs, ins, &mut outs)?;
+        let call = new_call(op, attrs, ins, known, outs);
         let node = is_recorded(ins).then(|| record(&call, ins));
         let mut results = Arrays::new();
         for out in &call.outs[..visible] {
@@ -78,11 +82,15 @@ pub fn invoke_into(op: &'static Op, attrs: Attrs, ins: &[Input], outs: &mut [&mu
         }
         return Ok(());
     }
-    device_of(op, &[ins, &[Input::Array(outs[0])]].concat())?;
+    {
+        let mut all: SmallVec<[Input; 4]> = SmallVec::from_slice(ins);
+        all.push(Input::Array(outs[0]));
+        device_of(op, &all)?;
+    }
     let target = &mut *outs[0];
     let recorded = assign::check_write(op.name, target, ins)?;
     let at = Out { at: target.at.clone(), computed: known.outs[0].dtype, fresh: false };
-    let call = new_call(op, attrs, ins, known, SmallVec::from_iter([at]))?;
+    let call = new_call(op, attrs, ins, known, SmallVec::from_iter([at]));
     let node = recorded.then(|| is_recorded(ins).then(|| record(&call, ins)));
     with_own(|own| append(own, call))?;
     if let Some(node) = node {
@@ -170,16 +178,17 @@ fn in_of(input: &Input) -> In {
 
 /// The device all arrays are on; the current one for a call without arrays.
 fn device_of(op: &'static Op, ins: &[Input]) -> Result<Device> {
-    let mut devices = ins.iter().filter_map(|input| match input {
-        Input::Array(array) => Some(array.device()),
-        Input::Scalar(_) => None,
-    });
-    let device = devices.next().unwrap_or_else(device::current);
-    if let Some(other) = devices.find(|d| *d != device) {
-        let text = format!("the operands are on different devices: {device} and {other}");
-        let error = mxnp_core::Error::value(op.name, text);
-        return Err(Error::Op(error.with_hint("move one of them with .to_device(...)")));
+    let mut found: Option<Device> = None;
+    for input in ins {
+        let Input::Array(array) = input else { continue };
+        let (device, first) = (array.device(), *found.get_or_insert(array.device()));
+        if device != first {
+            let text = format!("the operands are on different devices: {first} and {device}");
+            let error = mxnp_core::Error::value(op.name, text);
+            return Err(Error::Op(error.with_hint("move one of them with .to_device(...)")));
+        }
     }
+    let device = found.unwrap_or_else(device::current);
     if device.kind == DeviceKind::Gpu {
         let text = format!("no array can be computed on {device}: this build runs on the CPU");
         return Err(Error::Op(mxnp_core::Error::new(ErrorKind::NotImplemented, op.name, text)));
@@ -187,28 +196,43 @@ fn device_of(op: &'static Op, ins: &[Input]) -> Result<Device> {
     Ok(device)
 }
 
-/// A result with a value of its own; one that no memory can hold is refused at once.
-#[inline(always)] // as `in_of`
-pub(crate) fn fresh_out(op: &'static str, form: &Form, device: Device, segment: SegmentId) -> Result<Out> {
+/// Refuses a result that no memory can hold.
+#[inline]
+fn check_size(op: &'static str, form: &Form) -> Result<()> {
     let bytes = form.bytes();
     if bytes > 1 << 30 && !outline::is_on() && bytes as u64 > mxnp_engine::memory_limit() {
         return Err(Error::memory(op, bytes));
     }
-    let value = Arc::new(Value::pending(bytes, device, segment));
-    let at = Place { value, layout: form.layout.clone(), dtype: form.dtype };
-    Ok(Out { at, computed: form.dtype, fresh: true })
+    Ok(())
 }
 
-/// Puts a call together; the inputs that the op updates become outputs as well.
+/// A result with a value of its own; one that no memory can hold is refused at once.
+pub(crate) fn fresh_out(op: &'static str, form: &Form, device: Device, segment: SegmentId) -> Result<Out> {
+    check_size(op, form)?;
+    Ok(new_out(form, device, segment))
+}
+
 #[inline(always)] // as `in_of`
-pub(crate) fn new_call(
+fn new_out(form: &Form, device: Device, segment: SegmentId) -> Out {
+    let mut value = Arc::<Value>::new_uninit();
+    if let Some(place) = Arc::get_mut(&mut value) {
+        place.write(Value::pending(form.bytes(), device, segment));
+    }
+    // SAFETY: a new `Arc` is nobody else's, so the value was written just now.
+    let value = unsafe { value.assume_init() };
+    let at = Place { value, layout: form.layout.clone(), dtype: form.dtype };
+    Out { at, computed: form.dtype, fresh: true }
+}
+
+/// Adds the inputs that the op updates to its outputs.
+#[inline]
+pub(crate) fn add_updates(
     op: &'static Op,
-    attrs: Attrs,
+    attrs: &Attrs,
     ins: &[Input],
-    known: Arc<Inference>,
-    mut outs: SmallVec<[Out; 1]>,
-) -> Result<Call> {
-    for i in op.updates(&attrs, ins.len()) {
+    outs: &mut SmallVec<[Out; 1]>,
+) -> Result<()> {
+    for i in op.updates(attrs, ins.len()) {
         match &ins[i] {
             Input::Array(array) if array.is_writable() => {
                 outs.push(Out { at: array.at.clone(), computed: array.dtype(), fresh: false });
@@ -217,12 +241,24 @@ pub(crate) fn new_call(
             Input::Scalar(_) => return Err(Error::value(op.name, format!("input {i} must be an array"))),
         }
     }
+    Ok(())
+}
+
+/// Puts a call together.
+#[inline(always)] // as `in_of`
+pub(crate) fn new_call(
+    op: &'static Op,
+    attrs: Attrs,
+    ins: &[Input],
+    known: Arc<Inference>,
+    outs: SmallVec<[Out; 1]>,
+) -> Call {
     let draw = if op.random { random::next_draw() } else { Draw::default() };
     let mut inputs = SmallVec::new();
     for input in ins {
         inputs.push(in_of(input));
     }
-    Ok(Call { op, attrs, ins: inputs, known, outs, draw, number: 0 })
+    Call { op, attrs, ins: inputs, known, outs, draw, number: 0 }
 }
 
 /// Hands a call to the segment. One on memory that foreign code sees is flushed, and owed; in the naive engine it is

@@ -10,6 +10,8 @@ mod backward;
 mod call;
 mod clean;
 mod compiled;
+#[cfg(test)]
+mod contention_tests;
 mod described;
 pub mod device;
 pub mod error;
@@ -26,6 +28,7 @@ pub mod listing;
 mod liveness;
 pub mod modes;
 mod node;
+mod numbers;
 mod optimise;
 pub mod outline;
 pub mod owed;

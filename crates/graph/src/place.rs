@@ -33,6 +33,7 @@ impl LayoutRef {
         LayoutRef::Counted(Arc::new(Shared::new(layout)))
     }
 
+    #[inline]
     fn shared(&self) -> &Shared {
         match self {
             LayoutRef::Common(shared) => shared,
@@ -55,16 +56,19 @@ impl LayoutRef {
     }
 
     /// The same for equal layouts.
+    #[inline]
     pub fn hash(&self) -> u64 {
         self.shared().hash
     }
 
     /// The number of elements.
+    #[inline]
     pub fn size(&self) -> usize {
         self.shared().size
     }
 
     /// As [`Layout::is_contiguous`], found once.
+    #[inline]
     pub fn is_contiguous(&self) -> bool {
         self.shared().contiguous
     }
@@ -72,12 +76,14 @@ impl LayoutRef {
 
 impl Deref for LayoutRef {
     type Target = Layout;
+    #[inline]
     fn deref(&self) -> &Layout {
         &self.shared().layout
     }
 }
 
 impl PartialEq for LayoutRef {
+    #[inline]
     fn eq(&self, other: &LayoutRef) -> bool {
         let (a, b) = (self.shared(), other.shared());
         std::ptr::eq(a, b) || (a.hash == b.hash && a.layout == b.layout)

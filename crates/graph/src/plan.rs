@@ -1,7 +1,7 @@
 //! Plans: what a flush runs, with numbers in place of values and scalars, so that it serves every list of calls of
 //! one structure; and a cache of them.
 
-use crate::call::{Call, Calls, Number};
+use crate::call::{Call, Calls, In, Number};
 use crate::described::{Described, Part};
 use crate::device::Device;
 use crate::exec;
@@ -261,9 +261,23 @@ impl Entry {
     }
 
     fn is_for(&self, calls: &[Call], structure: &Structure) -> bool {
-        let places = calls.iter().flat_map(|call| call.places());
-        *self.words == *structure.words
-            && self.layouts.iter().zip(places).all(|(layout, place)| *layout == place.layout)
-            && self.attrs.iter().zip(calls).all(|(attrs, call)| *attrs == call.attrs)
+        if *self.words != *structure.words {
+            return false;
+        }
+        // The words agree, so there are as many places. Loops: this is done for every call of every flush.
+        let mut layouts = self.layouts.iter();
+        for (attrs, call) in self.attrs.iter().zip(calls) {
+            for input in &call.ins {
+                if let In::Place(place) = input
+                    && layouts.next() != Some(&place.layout)
+                {
+                    return false;
+                }
+            }
+            if !call.outs.iter().all(|out| layouts.next() == Some(&out.at.layout)) || *attrs != call.attrs {
+                return false;
+            }
+        }
+        true
     }
 }

@@ -116,10 +116,17 @@ impl Segment {
     /// Sets the marks of a call; gives the segments that must be flushed before it. Marks of writes in `held` have no
     /// call behind them yet: they stay while the lock is given up, so that others see the write coming.
     fn mark<'c>(&self, call: &'c Call, held: &mut SmallVec<[&'c Value; 2]>) -> SmallVec<[SegmentId; 2]> {
-        let reads = call.ins.iter().filter_map(In::place).map(|place| &*place.value);
+        let mut others = SmallVec::new();
         if call.outs.iter().all(|out| out.fresh) {
-            return reads.filter_map(|value| value.mark_read(self.id)).collect();
+            for input in &call.ins {
+                let In::Place(place) = input else { continue };
+                if let Some(other) = place.value.mark_read(self.id) {
+                    others.push(other);
+                }
+            }
+            return others;
         }
+        let reads = call.ins.iter().filter_map(In::place).map(|place| &*place.value);
         // In one order for all threads, and nothing beyond the first value that another thread is about to write is
         // kept: so the thread with the foremost mark goes on, and no two wait for each other.
         let targets = call.outs.iter().filter(|out| !out.fresh).map(|out| &*out.at.value);
@@ -127,7 +134,6 @@ impl Segment {
             reads.map(|value| (value, false)).chain(targets.map(|value| (value, true))).collect();
         uses.sort_unstable_by_key(|(value, is_write)| (address(value), !is_write));
         uses.dedup_by_key(|(value, _)| address(value));
-        let mut others = SmallVec::new();
         for (value, is_write) in uses {
             let other = if is_write { self.mark_write(value, held) } else { value.mark_read(self.id) };
             let Some(other) = other else { continue };

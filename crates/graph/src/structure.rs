@@ -2,9 +2,10 @@
 //! which the calls name them, scalars by their bits; two lists with equal structure run by one plan.
 
 use crate::call::{Call, In, Number};
-use crate::hash::{AddressMap, key, mix};
+use crate::hash::{key, mix};
 use crate::inferred::attrs_hash;
 use crate::modes;
+use crate::numbers::Numbers;
 use crate::value::Value;
 use mxnp_core::Scalar;
 use mxnp_core::attrs::Attrs;
@@ -37,7 +38,7 @@ pub(crate) struct Structure {
     pub words: Vec<u64>,
     values: Vec<Known>,
     pub scalars: Vec<Scalar>,
-    numbers: AddressMap<u32>,
+    numbers: Numbers,
 }
 
 impl Structure {
@@ -63,8 +64,8 @@ impl Structure {
                 match input {
                     In::Place(place) => {
                         let number = self.number(&place.value, at, i);
-                        self.words
-                            .extend([1 | (place.dtype as u64) << 8 | number << 32, place.layout.hash()]);
+                        self.words.push(1 | (place.dtype as u64) << 8 | number << 32);
+                        self.words.push(place.layout.hash());
                     }
                     In::Scalar(scalar) if is_body => {
                         let (kind, low, high) = scalar.value.bits();
@@ -86,7 +87,7 @@ impl Structure {
     /// The number of a value, given at its first use.
     fn number(&mut self, value: &Arc<Value>, call: usize, place: usize) -> u64 {
         let next = self.values.len() as u32;
-        let number = *self.numbers.entry(key(value)).or_insert(next);
+        let number = self.numbers.get_or_insert(key(value), next);
         if number == next {
             let first = Named { call: call as u32, place: place as u32 };
             self.values.push(Known { first, refs: 0, observable: false });
@@ -134,7 +135,7 @@ impl Structure {
 
     /// The number of a value, none for one that the list does not name.
     pub fn number_of(&self, value: &Arc<Value>) -> Option<usize> {
-        self.numbers.get(&key(value)).map(|&number| number as usize)
+        self.numbers.get(key(value)).map(|number| number as usize)
     }
 
     /// Whether somebody outside the list can look at the value: false for one that the list does not name.

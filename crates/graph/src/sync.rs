@@ -11,7 +11,10 @@ impl<T> Mutex<T> {
         Mutex(std::sync::Mutex::new(value))
     }
 
+    #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
+        #[cfg(test)]
+        taken::note(self);
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -28,10 +31,40 @@ impl<T> RwLock<T> {
     }
 
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
+        #[cfg(test)]
+        taken::note(self);
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+        #[cfg(test)]
+        taken::note(self);
         self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Which locks a thread takes, for the tests that say which ones threads share.
+#[cfg(test)]
+pub(crate) mod taken {
+    use std::cell::RefCell;
+
+    thread_local! {
+        static LOCKS: RefCell<Option<Vec<usize>>> = const { RefCell::new(None) };
+    }
+
+    /// Notes a lock by its address.
+    pub fn note<T>(lock: &T) {
+        let _ = LOCKS.try_with(|locks| {
+            if let Some(locks) = &mut *locks.borrow_mut() {
+                locks.push(std::ptr::from_ref(lock).addr());
+            }
+        });
+    }
+
+    /// The locks that this thread takes while `f` runs, in order.
+    pub fn by(f: impl FnOnce()) -> Vec<usize> {
+        LOCKS.set(Some(Vec::new()));
+        f();
+        LOCKS.take().expect("set above")
     }
 }

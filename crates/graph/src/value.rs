@@ -210,8 +210,9 @@ impl Value {
     /// write must be flushed first. One that waits for a writer leaves no mark for that writer to flush.
     pub fn mark_read(&self, id: SegmentId) -> Option<SegmentId> {
         let writer = self.writer.load(SeqCst);
-        if writer != 0 && writer != id {
-            return Some(writer);
+        if writer != 0 {
+            // Whoever comes by flushes this segment for its write, and the read with it: no mark is needed.
+            return (writer != id).then_some(writer);
         }
         let seen = self.readers.load(SeqCst);
         if seen != id && seen != MANY {

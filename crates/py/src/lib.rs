@@ -29,6 +29,9 @@ mod wait;
 
 use pyo3::prelude::*;
 
+#[global_allocator]
+static BLOCKS: mxnp_core::blocks::Blocks = mxnp_core::blocks::Blocks;
+
 /// The native part of mxnp; programs use the packages above it.
 #[pymodule(gil_used = true)]
 mod _core {

@@ -6,6 +6,9 @@ use crate::kernel::program::{Instr, Place, Program};
 use crate::kernel::space::{Tile, Walk};
 use smallvec::SmallVec;
 
+/// The most operands a step has: the formulas of `step` take up to three.
+const MAX_INS: usize = 3;
+
 pub struct Machine<'p> {
     program: &'p Program<'p>,
     scratch: *mut u8,
@@ -22,14 +25,17 @@ impl<'p> Machine<'p> {
     /// # Safety
     /// `scratch` is 64-byte aligned memory of `program.scratch` bytes, this machine's alone.
     pub unsafe fn new(program: &'p Program<'p>, scratch: *mut u8) -> Machine<'p> {
-        let place = |p: &Place| match *p {
-            Place::Scratch(at) => scratch.wrapping_add(at),
-            _ => std::ptr::null_mut(),
-        };
+        let mut regs: SmallVec<[*mut u8; 12]> =
+            SmallVec::from_elem(std::ptr::null_mut(), program.places.len());
+        for (reg, place) in regs.iter_mut().zip(&program.places) {
+            if let Place::Scratch(at) = *place {
+                *reg = scratch.wrapping_add(at);
+            }
+        }
         let machine = Machine {
             program,
             scratch,
-            regs: program.places.iter().map(place).collect(),
+            regs,
             at: SmallVec::from_elem(std::ptr::null_mut(), program.walks.len()),
             last: SmallVec::from_elem(std::ptr::null(), program.loads.len()),
             counts: SmallVec::new(),
@@ -75,9 +81,11 @@ impl<'p> Machine<'p> {
                     Instr::Load(l) => self.load(l, n),
                     Instr::Step(i) => {
                         let step = &program.pass.steps[i];
-                        let ins: SmallVec<[*const u8; 4]> =
-                            step.ins.iter().map(|&r| self.regs[r] as _).collect();
-                        (step.f)(n, &ins, self.regs[step.out]);
+                        let mut ins = [std::ptr::null(); MAX_INS];
+                        for (at, &reg) in ins.iter_mut().zip(&step.ins) {
+                            *at = self.regs[reg].cast_const();
+                        }
+                        (step.f)(n, &ins[..step.ins.len()], self.regs[step.out]);
                     }
                     Instr::Store(s) => self.store(s, n),
                 }

@@ -109,7 +109,7 @@ pub fn fail(engine: &Engine, to: &Arc<Slot>, why: &'static str) {
 }
 
 pub fn config(threads: usize, kind: Kind) -> Config {
-    Config { threads, kind, max_tasks: 1 << 20, max_bytes: usize::MAX }
+    Config { threads, kind, max_tasks: 1 << 20, max_bytes: usize::MAX, patient: true }
 }
 
 pub fn threaded(threads: usize) -> Engine {
