@@ -43,14 +43,15 @@ def run(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 
 def _arrays(result: Any) -> Iterator[Any]:
-    """The arrays in what a function gave."""
-    if isinstance(result, _core.ndarray):
-        yield result
-    elif isinstance(result, (list, tuple)):
-        for each in result:
-            yield from _arrays(each)
-    elif isinstance(result, dict):
-        yield from _arrays(list(result.values()))
+    """The arrays in what a function gave, which may be nested deeply and contain itself."""
+    left, seen = [result], set()
+    while left:
+        each = left.pop()
+        if isinstance(each, _core.ndarray):
+            yield each
+        elif isinstance(each, (list, tuple, dict)) and id(each) not in seen:
+            seen.add(id(each))
+            left.extend(reversed(each.values() if isinstance(each, dict) else each))
 
 
 class Explanation:

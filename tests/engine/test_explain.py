@@ -248,6 +248,15 @@ def test_what_was_pending_before_is_not_in_it(x):
     assert groups(shown) == [["add"]]
 
 
+def test_a_result_may_contain_itself(x):
+    def fn():
+        rows = [x + 1]
+        rows.append({"rows": rows})
+        return rows
+
+    assert groups(explain(fn)) == [["add"]]
+
+
 def test_an_error_of_the_function_ends_the_record(x):
     def fn():
         (x + 1).wait_to_read()

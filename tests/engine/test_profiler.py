@@ -381,6 +381,21 @@ def test_counters(path):
     assert row == {"Count": 5, "Total": 32.5, "Min": 0.5, "Max": 9.0, "Avg": 6.5}
 
 
+def test_names_are_shown_as_text_and_values_as_json(path):
+    profiler.set_state("run")
+    domain = profiler.Domain(3)
+    with profiler.scope(1), profiler.Task(domain, b"x"), profiler.Event(None):
+        profiler.Counter(domain, 7, float("inf")).set_value(float("nan"))
+        profiler.Marker(domain, 8).mark()
+    profiler.dump()
+    events = json.loads(path.read_text(), parse_constant=pytest.fail)["traceEvents"]
+    names = {event["name"] for event in events}
+    assert {"1:", "b'x'", "None", "7", "8"} <= names
+    assert "b'x'" in profiler.dumps()
+    totals = json.loads(profiler.dumps(format="json"), parse_constant=pytest.fail)
+    assert totals["Time"]["3"]["7"]["Total"] == "nan"
+
+
 def test_counters_of_several_threads():
     counter = profiler.Counter(profiler.Domain("mine"), "count")
     threads = [threading.Thread(target=lambda: [counter.increment() for _ in range(1000)]) for _ in range(4)]

@@ -60,6 +60,14 @@ def test_foreach_without_slices():
         npx.foreach(lambda x, s: (x[0], s), [np.zeros(2), np.zeros(3)], [])
 
 
+def test_steps_of_another_form_are_refused():
+    for count in (0, 2):
+        with pytest.raises(ValueError, match=f"while_loop: expected 1 new loop variables, got {count}"):
+            npx.while_loop(lambda i: i < 2, lambda i, count=count: (i, [i] * count), np.zeros(()), 3)
+    with pytest.raises(ValueError, match=r"same number of outputs, got \[1, 2\]"):
+        npx.foreach(lambda x, s: ([x] * (1 + int(x)), s), np.arange(2), [])
+
+
 def test_cond_takes_the_branch_of_each_call():
     def fn(x):
         y = x * 2

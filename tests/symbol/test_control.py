@@ -164,6 +164,25 @@ def test_places_that_are_none(change, message):
         read.eval(i=np.array([2]), s=np.zeros(2), x=np.array([1, 2]))
 
 
+@pytest.mark.parametrize("count", ["-1", "0", "2", "4000000000"])
+def test_outputs_that_are_not_as_many_as_the_graph_gives(count):
+    read = mx.sym.load_json(loop(num_out_data=count))
+    with pytest.raises(MXNetError, match=rf"the body gives 3 arrays.*num_out_data={count}.*2 are states"):
+        read.eval(i=np.array([2]), s=np.zeros(2), x=np.array([1, 2]))
+
+
+@pytest.mark.parametrize("count", ["-1", "0", "1000000000"])
+def test_numbers_of_outputs_are_bounded(count):
+    with pytest.raises(FormatError, match=f"node 'loop'.*expected 1 to 16384 outputs, got {count}"):
+        mx.sym.load_json(loop(num_outputs=count))
+
+
+def test_a_graph_gets_as_many_arrays_as_it_takes():
+    with pytest.raises(MXNetError, match=r"the graph that it holds takes \d arrays, got 0"):
+        read = mx.sym.load_json(loop(cond_input_locs="[]"))
+        read.eval(i=np.array([2]), s=np.zeros(2), x=np.array([1, 2]))
+
+
 def test_attributes_that_mxnet_leaves_out_are_named():
     text = loop().replace("_while_loop", "_npx_while_loop").replace('"num_args": "5", ', "")
     attrs = text[text.index('"cond_input_locs"') : text.index('"num_out_data"')]

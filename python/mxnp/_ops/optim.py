@@ -58,7 +58,12 @@ def adam_update(
 ) -> None:
     """Adam's step (Kingma and Ba, 2015) as `sgd_update`; the bias correction is part of `lrs`."""
     numbers = (_each(lrs), _each(wds), rescale_grad)
-    constants = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, "clip_gradient": clip_gradient}
+    constants: dict[str, Any] = {
+        "beta1": beta1,
+        "beta2": beta2,
+        "epsilon": epsilon,
+        "clip_gradient": clip_gradient,
+    }
     _ADAM_UPDATE(*weights, *grads, *means, *variances, *numbers, **constants)
 
 

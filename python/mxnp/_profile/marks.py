@@ -23,7 +23,7 @@ def scope(name: str = "<unk>:", append_mode: bool = True) -> Iterator[None]:
     >>> with mx.profiler.scope("encoder"):
     ...     y = np.ones(3) + 1
     """
-    name = name if name.endswith(":") else f"{name}:"
+    name = str(name).removesuffix(":") + ":"
     outer = _scope.get()
     if append_mode and outer != "<unk>:":
         name = outer + name
@@ -48,7 +48,7 @@ class Domain:
         self.name = name
 
     def __str__(self) -> str:
-        return self.name
+        return str(self.name)
 
     def __repr__(self) -> str:
         return f"Domain({self.name!r})"
@@ -79,7 +79,7 @@ class _Timed:
         self._begun: int | None = None
 
     def __str__(self) -> str:
-        return self.name
+        return str(self.name)
 
     def start(self) -> None:
         """Begin; anew where it has begun."""
@@ -162,7 +162,7 @@ class Counter:
             self.set_value(value)
 
     def __str__(self) -> str:
-        return self.name
+        return str(self.name)
 
     def __repr__(self) -> str:
         return f"Counter({self.domain!r}, {self.name!r}, {self._value!r})"

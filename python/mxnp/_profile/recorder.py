@@ -116,8 +116,8 @@ class Recorder:
         """Keep one mark of the calling thread, while it runs."""
         if not self.is_on:
             return
+        key = category, name = str(category), str(name)  # programs name things as they like
         mark = Mark(kind, category, name, self.thread(), start, end, value)
-        key = (category, name)
         with self._lock:
             if len(self._marks) == CAPACITY:
                 self._dropped += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from .recorder import Total
@@ -72,14 +73,16 @@ def as_json(totals: Totals, counters: set[tuple[str, str]], sort_by: str, ascend
                 scale = 1.0 if (category, name) in counters else 1e6
                 times.setdefault(category, {})[name] = _numbers(total, scale)
     found = {"Time": times, "Memory": memory, "Unit": {"Time": "ms", "Memory": "kB"}}
-    return json.dumps(found, indent=4)
+    return json.dumps(found, indent=4, allow_nan=False)
 
 
-def _numbers(total: Total, scale: float) -> dict[str, float]:
-    return {
+def _numbers(total: Total, scale: float) -> dict[str, float | str]:
+    found = {
         "Count": total.count,
         "Total": total.sum / scale,
         "Min": total.min / scale,
         "Max": total.max / scale,
         "Avg": total.sum / total.count / scale,
     }
+    # JSON has no infinities; a counter may.
+    return {name: value if math.isfinite(value) else str(value) for name, value in found.items()}

@@ -95,7 +95,10 @@ def while_loop(
     while len(outputs) < max_iterations and _holds(cond(*_arguments(variables))):
         output, new = func(*_arguments(variables))
         outputs.append(output)
-        variables = _like(loop_vars, _leaves(new))
+        arrays, wanted = list(_leaves(new)), len(list(_leaves(loop_vars)))
+        if len(arrays) != wanted:
+            raise MXNetValueError(f"while_loop: expected {wanted} new loop variables, got {len(arrays)}")
+        variables = _like(loop_vars, iter(arrays))
     if not outputs:
         with autograd.pause(autograd.is_training()):
             shapes, _ = func(*_arguments(variables))
@@ -105,8 +108,11 @@ def while_loop(
 
 def _stacked(outputs: list[Any], length: int | None = None) -> Any:
     """The steps' outputs stacked, with zeros up to `length`."""
-    steps = zip(*(_leaves(output) for output in outputs), strict=True)
-    return _like(outputs[0], iter([_padded(stack(arrays), length) for arrays in steps]))
+    steps = [list(_leaves(output)) for output in outputs]
+    counts = sorted({len(step) for step in steps})
+    if len(counts) > 1:
+        raise MXNetValueError(f"each step must give the same number of outputs, got {counts}")
+    return _like(outputs[0], iter([_padded(stack(arrays), length) for arrays in zip(*steps, strict=True)]))
 
 
 def _padded(steps: ndarray, length: int | None) -> ndarray:

@@ -103,13 +103,14 @@ class Adam(_TwoMoments):
             return self.step(indices, weights, grads, states)
         self._update_count(indices)
         rates = [self._corrected(i, lr) for i, lr in zip(indices, self._get_lrs(indices), strict=True)]
-        means, variances = zip(*states, strict=True)
+        means, variances = [mean for mean, _ in states], [variance for _, variance in states]
         constants = (self.beta1, self.beta2, self.epsilon, self.rescale_grad, self._clip_limit())
         kinds = [None] * len(weights)
         for _, columns in by_kind(
             weights, kinds, weights, grads, means, variances, rates, self._get_wds(indices)
         ):
-            adam_update(*columns, *constants)
+            arguments: list[Any] = [*columns, *constants]
+            adam_update(*arguments)
         return None
 
     def _apply(self, index: int, weight: Any, grad: Any, state: Any, lr: float, wd: float) -> None:

@@ -75,6 +75,8 @@ def _function(held: Held) -> Callable[..., list[Any]]:
     plan, names = Plan(held.heads), [node.name for node in held.variables]
 
     def run(*arrays: Any) -> list[Any]:
+        if len(arrays) != len(names):
+            raise MXNetError(f"the graph that it holds takes {len(names)} arrays, got {len(arrays)}")
         given = dict(zip(names, arrays, strict=True))
         return plan.run({name: given[name] for name in plan.variables})
 

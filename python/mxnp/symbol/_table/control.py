@@ -13,19 +13,31 @@ from mxnp import npx
 from mxnp.error import MXNetError
 
 from .._spec import Attrs, row
+from .shape import parts
 
 # A held graph as a function: from the arrays of its variables to the list of its outputs.
 Held = Callable[..., list[Any]]
 
 
 def _outputs(attrs: Attrs, count: int) -> tuple[str, ...]:
-    number = attrs["num_outputs"]
-    return ("output",) if number == 1 else tuple(f"output{i}" for i in range(number))
+    return parts(attrs["num_outputs"])
 
 
 def _check(name: str, locations: Sequence[int], count: int, what: str) -> None:
     if any(not 0 <= at < count for at in locations):
         raise MXNetError(f"{name}: the places {tuple(locations)} must be of the {count} {what}")
+
+
+def _split(
+    name: str, results: list[Any], num_outputs: int, num_out_data: int, states: int
+) -> tuple[list[Any], list[Any]]:
+    """What a body gives: the outputs of a step, and the new states."""
+    if len(results) != num_outputs or num_out_data < 0 or num_out_data + states != num_outputs:
+        raise MXNetError(
+            f"{name}: the body gives {len(results)} arrays; expected num_outputs={num_outputs}, of which "
+            f"num_out_data={num_out_data} are outputs of a step and {states} are states"
+        )
+    return results[:num_out_data], results[num_out_data:]
 
 
 def _foreach(
@@ -45,7 +57,7 @@ def _foreach(
     def body(slices: list[Any], states: list[Any]) -> tuple[list[Any], list[Any]]:
         given = dict(zip(places, (*slices, *states, *inputs[second:]), strict=True))
         results = graphs[0](*(given[i] for i in range(len(given))))
-        return results[:num_out_data], results[num_out_data:]
+        return _split("_foreach", results, num_outputs, num_out_data, len(in_state_locs))
 
     outputs, states = npx.foreach(body, list(inputs[:first]), list(inputs[first:second]))
     return (*outputs, *states)
@@ -74,7 +86,7 @@ def _while_loop(
 
     def step(*values: Any) -> tuple[list[Any], list[Any]]:
         results = graphs[1](*arguments(func_input_locs, values))
-        return results[:num_out_data], results[num_out_data:]
+        return _split("_while_loop", results, num_outputs, num_out_data, len(variables))
 
     outputs, last = npx.while_loop(holds, step, [inputs[at] for at in variables], max_iterations)
     return (*outputs, *last)

@@ -96,7 +96,7 @@ def _slice_like(data: Any, like: Any, axes: Any) -> Any:
 MAX_PARTS = 1 << 14
 
 
-def _parts(count: int) -> tuple[str, ...]:
+def parts(count: int) -> tuple[str, ...]:
     """The names of so many outputs."""
     if not 1 <= count <= MAX_PARTS:
         raise MXNetValueError(f"expected 1 to {MAX_PARTS} outputs, got {count}")
@@ -104,12 +104,12 @@ def _parts(count: int) -> tuple[str, ...]:
 
 
 def _numbered(attrs: dict, inputs: int) -> tuple[str, ...]:
-    return _parts(attrs["num_outputs"])
+    return parts(attrs["num_outputs"])
 
 
 def _split_outputs(attrs: dict, inputs: int) -> tuple[str, ...]:
     indices, sections = attrs["indices"], attrs["sections"]
-    return _parts(sections or (len(indices) if indices[:1] == (0,) else len(indices) + 1))
+    return parts(sections or (len(indices) if indices[:1] == (0,) else len(indices) + 1))
 
 
 def _channels(data: Any, num_outputs: int, axis: int, squeeze_axis: bool) -> Any:
