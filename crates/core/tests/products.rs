@@ -272,7 +272,8 @@ fn half_types_are_rounded_once() {
 fn a_tail_is_the_pass_after_the_product() {
     on_each_isa(|_| {
         let mut rng = Rng(12);
-        for [m, n, k] in SIZES {
+        // The last two have blocks with long pieces of rows.
+        for [m, n, k] in SIZES.into_iter().chain([[8, 40000, 8], [100, 5000, 16]]) {
             if m * n > 0 {
                 check_tail::<f32>(&mut rng, [m, n, k]);
                 check_tail::<bf16>(&mut rng, [m, n, k]);

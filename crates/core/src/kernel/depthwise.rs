@@ -296,7 +296,7 @@ pub fn forward<T: Real>(
     split(par, g.samples * g.groups, grain, |range| {
         let mut plane = vec![T::default(); s.size() + SLACK];
         let mut found = vec![T::default(); s.rows * s.row + SLACK];
-        for unit in range {
+        for unit in range.clone() {
             let group = unit % g.groups;
             // SAFETY: an image and a plane of the split's sizes, in which every window lies; outputs are this
             // unit's own.
@@ -320,9 +320,11 @@ pub fn forward<T: Real>(
                         one,
                     });
                 }
-                finish(tail, unit * g.width() * positions, [g.width(), positions], positions);
             }
         }
+        let size = g.width() * positions;
+        // SAFETY: this chunk's own outputs, finished.
+        unsafe { finish(tail, range.start * size, [range.len(), size], size) };
     });
 }
 

@@ -287,12 +287,10 @@ pub fn forward<T: Real>(
                     run.images(first + image, piece, &space[image * padded.size()..], own.clone());
                 }
                 let (low, high) = (w.blocks[own.start], w.blocks[own.end]);
-                let positions = g.positions();
-                for image in first..first + count {
-                    let place = (image * g.width() + low) * positions;
-                    // SAFETY: this unit's own outputs, finished.
-                    unsafe { finish(tail, place, [high - low, positions], positions) };
-                }
+                let (place, image) = (first * g.width() + low, g.width() * g.positions());
+                let part = [count, (high - low) * g.positions()];
+                // SAFETY: this unit's own outputs, finished.
+                unsafe { finish(tail, place * g.positions(), part, image) };
             }
         })
     });

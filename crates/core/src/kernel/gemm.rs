@@ -17,6 +17,7 @@ use crate::kernel::tail::Tail;
 use crate::kernel::walk::split;
 use crate::par::Parallel;
 use crate::{Bool, Complex32, Complex64, Element, bf16, f16};
+use std::sync::atomic::{AtomicUsize, Ordering::AcqRel};
 
 /// A matrix in memory: its first element and what a step along rows and columns adds.
 pub struct Mat<T> {
@@ -72,6 +73,48 @@ impl<T> After<'_, T> {
             let first = unsafe { c.start.0.offset_from(self.origin.0) } as usize;
             // SAFETY: the caller's.
             unsafe { tail.run(first, m, n, c.row as usize) };
+        }
+    }
+}
+
+/// A result that is computed block by block, in bands of rows. A tail goes over a band once its last block is there,
+/// since short pieces of rows would cost it more than the elements in them.
+struct Bands<'a, T> {
+    after: After<'a, T>,
+    /// Columns of the result.
+    width: usize,
+    /// How many blocks of each band are not finished; empty where the tail goes over each block by itself.
+    left: Vec<AtomicUsize>,
+}
+
+/// Columns of a block from which its pieces of rows are long.
+const LONG: usize = 512;
+
+impl<'a, T> Bands<'a, T> {
+    /// `bands` times `columns` blocks of `tall` rows and `wide` columns, but for the last ones.
+    fn new(
+        after: After<'a, T>,
+        width: usize,
+        [bands, columns]: [usize; 2],
+        [tall, wide]: [usize; 2],
+    ) -> Self {
+        let waits = after.tail.is_some() && columns > 1 && tall > 1 && wide < LONG;
+        let left = (0..if waits { bands } else { 0 }).map(|_| AtomicUsize::new(columns)).collect();
+        Bands { after, width, left }
+    }
+
+    /// The block of `n` columns from column `j` on in a band of `m` rows from `c` on is finished.
+    ///
+    /// # Safety
+    /// As [`After::finished`].
+    unsafe fn finished(&self, band: usize, c: Mat<T>, j: usize, [m, n]: [usize; 2]) {
+        // SAFETY: the caller's; whoever finishes a band's last block has seen the others'.
+        unsafe {
+            match self.left.get(band) {
+                None => self.after.finished(c.from(0, j), m, n),
+                Some(left) if left.fetch_sub(1, AcqRel) == 1 => self.after.finished(c, m, self.width),
+                Some(_) => {}
+            }
         }
     }
 }
@@ -309,6 +352,7 @@ pub unsafe fn batched<T: Product>(
     let (rows, columns) = (m.div_ceil(bm), n.div_ceil(bn));
     let blocks = rows * columns;
     let grain = CHUNK / cost([bm, bn, k]);
+    let bands = Bands::new(after, n, [offsets.len() * rows, columns], [bm, bn]);
     split(par, offsets.len() * blocks, grain, |range| {
         for unit in range {
             let (product, i, j) = if blocks == 1 {
@@ -317,7 +361,7 @@ pub unsafe fn batched<T: Product>(
                 (unit / blocks, unit % blocks / columns * bm, unit % columns * bn)
             };
             let (a, b, c) = at(offsets[product]);
-            let (a, b, c) = (a.from(i, 0), b.from(0, j), c.from(i, j));
+            let (a, b, whole, c) = (a.from(i, 0), b.from(0, j), c.from(i, 0), c.from(i, j));
             let (m, n) = (bm.min(m - i), bn.min(n - j));
             // SAFETY: blocks lie within the matrices and do not overlap each other.
             unsafe {
@@ -326,7 +370,7 @@ pub unsafe fn batched<T: Product>(
                 } else {
                     T::block([m, n, k], a, b, c, false);
                 }
-                after.finished(c, m, n);
+                bands.finished(product * rows + i / bm, whole, j, [m, n]);
             }
         }
     });

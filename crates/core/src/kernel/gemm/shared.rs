@@ -2,7 +2,7 @@
 
 use super::block::{DEPTH, PLACE, is_along, is_scattered, strip_of, strips};
 use super::pack::{self, Copy, Panel};
-use super::{After, CHUNK, Mat, cost};
+use super::{After, Bands, CHUNK, Mat, cost};
 use crate::kernel::moves::Shared;
 use crate::kernel::walk::split;
 use crate::par::Parallel;
@@ -75,6 +75,8 @@ pub unsafe fn product<T: Wide>(
     let a = copy.map_or(a, |copy| copy.at(unsafe { copied.at(0) }));
     let (tall, group) = blocks([m, n, k], strips.len());
     let (rows, columns) = (m.div_ceil(tall), strips.len().div_ceil(group));
+    let wide = n.div_ceil(columns);
+    let bands = Bands::new(after, n, [rows, columns], [tall, wide]);
     split(par, rows * columns, 1, |range| {
         for unit in range {
             let (i, first) = (unit / columns * tall, unit % columns * group);
@@ -93,7 +95,7 @@ pub unsafe fn product<T: Wide>(
             let from = strips[first].0;
             let to = strips.get(first + group).map_or(n, |strip| strip.0);
             // SAFETY: this unit's own block, finished.
-            unsafe { after.finished(c.from(i, from), m, to - from) };
+            unsafe { bands.finished(i / tall, c.from(i, 0), from, [m, to - from]) };
         }
     });
     true
