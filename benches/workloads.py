@@ -236,7 +236,7 @@ for _batch in (8, 128):
         )
 
 
-for _module in ("heart", "moving"):
+for _module in ("heart", "moving", "orders", "places"):
     importlib.import_module(_module)  # registers more
 
 

@@ -239,9 +239,25 @@ def test_draws_have_the_dtype_asked_for(name, dtype):
 
 
 def test_permutations_stay_what_they_are():
-    """The order of 64-bit words of the draw, the same on every machine and in every version."""
+    """A function of the seed, the draw and n: the same on every machine and for any number of threads."""
     mnp.random.seed(5)
     found = [
         sha256(mnp.random.permutation(n).asnumpy().tobytes()).hexdigest()[:16] for n in (10, 1000, 300_000)
     ]
-    assert found == ["d778427389cbb7dd", "03e7b695737a85ba", "8419a0130891de61"]
+    assert found == ["a04893271f05e866", "463d9232eec3e5b8", "0a49877e00a1e8d5"]
+
+
+@pytest.mark.parametrize("n", [4096, 4097, 100_000])
+def test_items_of_a_long_permutation_are_equally_likely_everywhere(n):
+    """Kendall's and Spearman's measures of order, runs up, and fixed points, of twenty draws with one seed."""
+    mnp.random.seed(11)
+    fixed, rises, correlations = [], [], []
+    for _ in range(20):
+        p = mnp.random.permutation(n).asnumpy()
+        fixed.append((p == onp.arange(n)).sum())
+        rises.append((p[1:] > p[:-1]).sum())
+        correlations.append(onp.corrcoef(p, onp.arange(n))[0, 1])
+    # Poisson with mean 1; the mean (n - 1) / 2 and the variance (n + 1) / 12; the variance 1 / (n - 1).
+    assert abs(onp.sum(fixed) - 20) < 4 * 20**0.5
+    assert abs(onp.mean(rises) - (n - 1) / 2) < 4 * ((n + 1) / 12 / 20) ** 0.5
+    assert abs(onp.mean(correlations)) < 4 / (20 * (n - 1)) ** 0.5

@@ -132,6 +132,23 @@ def test_constant_lines():
     assert (np.argsort(x).asnumpy() == onp.arange(2000)).all()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int64", "float16", "uint8"])
+@pytest.mark.parametrize("n", [100, 1000, 70_000, 140_001])
+def test_lines_in_order_or_nearly(n, dtype):
+    """Rising and falling lines, and those in which one element is out of its place, wherever it is."""
+    x = onp.sort(numbers(n, dtype))
+    lines = [x, x[::-1].copy()]
+    for place in (1, n // 2, n - 1):
+        swapped = x.copy()
+        swapped[[place - 1, place]] = swapped[[place, place - 1]]
+        swapped[place] = swapped[0]
+        lines.append(swapped)
+    for line in [*lines, onp.stack(lines[:3])]:
+        a = np.array(line)
+        same(np.sort(a).asnumpy(), ordered(line))
+        assert (np.argsort(a).asnumpy() == onp.argsort(line, kind="stable")).all()
+
+
 PROGRAM = """
 import hashlib
 import numpy as onp

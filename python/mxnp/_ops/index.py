@@ -242,7 +242,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> ndarray:
     if index.size and int(index.min()) < 0:
         raise MXNetValueError("'list' argument must have no negative elements")
     if weights is None:
-        counted = _FULL(1, shape=index.shape, dtype="int64", device=index.device)
+        counted = _FULL(1, shape=(), dtype="int64", device=index.device)
     else:
         counted = as_array(weights)
         if counted.shape != index.shape:

@@ -11,10 +11,16 @@ pub fn counts_before(mask: &[Bool], par: &dyn Parallel) -> Vec<usize> {
     let mut out = vec![0usize; mask.len().div_ceil(GRAIN) + 1];
     let target = Shared(out.as_mut_ptr());
     split(par, mask.len(), GRAIN, |range| {
-        // Sums of bytes, which fit a vector register, of no more than a byte holds.
-        let sum = |part: &[Bool]| usize::from(part.iter().fold(0u8, |sum, b| sum + u8::from(b.get())));
         let chunk = range.start / GRAIN;
-        let count = mask[range].chunks(128).map(sum).sum();
+        let mut count = 0;
+        // Sums of bytes, which fit a vector register, of no more than a byte holds.
+        for part in mask[range].chunks(128) {
+            let mut sum = 0u8;
+            for b in part {
+                sum += u8::from(b.get());
+            }
+            count += usize::from(sum);
+        }
         // SAFETY: one chunk, one entry.
         unsafe { *target.at(chunk as isize + 1) = count };
     });

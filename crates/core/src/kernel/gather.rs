@@ -1,109 +1,24 @@
-//! Reading and writing rows of an array at computed places, and the check that finds every index in range
-//! before the first store.
+//! Reading and writing rows of an array at places that [`super::places`] has checked. Of several writes to one place
+//! the order is that of the positions, whoever makes them.
 
+use crate::isa_versions;
 use crate::kernel::moves::Shared;
+use crate::kernel::places::Places;
+use crate::kernel::radix::{self, Item, Packed};
 use crate::kernel::scratch::Space;
-use crate::kernel::walk::{GRAIN, Walk, offsets, split};
-use crate::layout::{Layout, contiguous_strides};
+use crate::kernel::walk::{GRAIN, offsets, split};
+use crate::layout::Layout;
 use crate::par::Parallel;
 use crate::view::{View, ViewMut};
-use crate::{Element, Error, Result, bf16, f16};
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// What becomes of an index out of range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bound {
-    /// It is an error; negative ones in range count from the end.
-    Raise,
-    /// It is an error, and so is every negative one: labels, rows of an embedding.
-    Strict,
-    /// It is moved to the nearest end; negative ones become 0.
-    Clip,
-    /// It is taken modulo the size.
-    Wrap,
-}
-
-impl Bound {
-    #[inline(always)]
-    fn place(self, index: i64, size: usize) -> Option<usize> {
-        let n = size as i64;
-        let at = match self {
-            Bound::Raise if index < 0 => index.wrapping_add(n),
-            Bound::Raise | Bound::Strict => index,
-            Bound::Clip => index.min(n - 1).max(0),
-            Bound::Wrap if n > 0 => index.rem_euclid(n),
-            Bound::Wrap => 0,
-        };
-        (at >= 0 && at < n).then_some(at as usize)
-    }
-}
-
-/// One axis that an index array counts along.
-#[derive(Clone, Copy)]
-pub struct Axis {
-    pub size: usize,
-    /// What one step adds to a place.
-    pub stride: isize,
-    /// The axis an error names.
-    pub number: usize,
-}
-
-/// The place of each position of `shape`: the sum of its indices times their strides. `arrays` are int64 of
-/// any shape that broadcasts to `shape`. The first index out of range, array by array, is the error.
-pub fn places(
-    op: &'static str,
-    arrays: &[View],
-    shape: &[usize],
-    axes: &[Axis],
-    bound: Bound,
-    par: &dyn Parallel,
-) -> Result<Space<isize>> {
-    let mut out = Space::<isize>::new(op, shape.iter().product())?;
-    let target = Shared(out.as_mut_ptr());
-    let rows = contiguous_strides(shape);
-    if arrays.is_empty() {
-        out.fill(0);
-    }
-    for (nth, (array, axis)) in arrays.iter().zip(axes).enumerate() {
-        let Some(spread) = array.layout.broadcast_to(shape) else {
-            return Err(Error::Broadcast { op, shapes: vec![array.layout.shape.clone(), shape.into()] });
-        };
-        let from = Shared(array.ptr::<i64>().cast_mut());
-        let walk = Walk::new(shape, [&spread.strides, &rows]);
-        let (_, [s, d]) = walk.inner();
-        let bad = AtomicUsize::new(usize::MAX);
-        walk.run(par, GRAIN, |[i, j], n| {
-            for k in 0..n as isize {
-                // SAFETY: offsets come from the layouts; chunks write disjoint positions.
-                unsafe {
-                    let at = j + k * d;
-                    match bound.place(*from.at(i + k * s), axis.size) {
-                        // The memory is not new: the first array sets what the others add to.
-                        Some(place) if nth == 0 => *target.at(at) = place as isize * axis.stride,
-                        Some(place) => *target.at(at) += place as isize * axis.stride,
-                        None => {
-                            bad.fetch_min(at as usize, Ordering::Relaxed);
-                        }
-                    }
-                }
-            }
-        });
-        let bad = bad.into_inner();
-        if bad != usize::MAX {
-            let at = offsets(shape, &spread.strides)[bad];
-            // SAFETY: an offset of the layout.
-            let index = unsafe { *from.at(at) };
-            return Err(Error::Index { op, index, axis: axis.number, size: axis.size });
-        }
-    }
-    Ok(out)
-}
+use crate::{Element, bf16, f16};
+use std::ops::Range;
 
 /// An array seen as rows: axes before the indexed ones, and axes after them, as offsets.
 pub struct Rows {
     outer: Vec<isize>,
-    inner: Vec<isize>,
-    inner_contiguous: bool,
+    width: usize,
+    /// None: the elements of a row follow each other.
+    inner: Option<Vec<isize>>,
 }
 
 impl Rows {
@@ -114,8 +29,8 @@ impl Rows {
             Layout { shape: layout.shape[end..].into(), strides: layout.strides[end..].into(), offset: 0 };
         Rows {
             outer: offsets(&layout.shape[..axis], &layout.strides[..axis]),
-            inner_contiguous: inner.is_contiguous(),
-            inner: offsets(&inner.shape, &inner.strides),
+            width: inner.size(),
+            inner: (!inner.is_contiguous()).then(|| offsets(&inner.shape, &inner.strides)),
         }
     }
 }
@@ -127,24 +42,118 @@ pub fn gather(x: &View, rows: &Rows, places: &[isize], out: &ViewMut, par: &dyn 
 
 fn gather_words<W: Copy>(x: &View, rows: &Rows, places: &[isize], out: &ViewMut, par: &dyn Parallel) {
     let (from, to) = (Shared(x.start().cast::<W>().cast_mut()), Shared(out.start().cast::<W>()));
-    let width = rows.inner.len();
+    let (width, count) = (rows.width, places.len());
     if width == 0 {
         return;
     }
-    split(par, rows.outer.len() * places.len(), GRAIN / width, |range| {
-        for row in range {
-            let (o, p) = (row / places.len(), row % places.len());
+    split(par, rows.outer.len() * count, GRAIN / width, |range| {
+        let (from, to) = (from, to);
+        let mut row = range.start;
+        while row < range.end {
+            let (o, p) = (row / count, row % count);
+            let part = &places[p..count.min(p + range.end - row)];
             // SAFETY: places were checked against the layout that `rows` comes from; chunks write disjoint rows.
             unsafe {
-                let from = from.at(rows.outer[o] + places[p]);
-                let to = to.at((row * width) as isize);
-                if width == 1 {
-                    *to = *from;
-                } else if rows.inner_contiguous {
-                    std::ptr::copy_nonoverlapping(from, to, width);
-                } else {
-                    for (i, &at) in rows.inner.iter().enumerate() {
-                        *to.add(i) = *from.offset(at);
+                let (from, to) = (from.at(rows.outer[o]), to.at((row * width) as isize));
+                match &rows.inner {
+                    None if width == 1 => {
+                        for (k, &place) in part.iter().enumerate() {
+                            *to.add(k) = *from.offset(place);
+                        }
+                    }
+                    None => {
+                        for (k, &place) in part.iter().enumerate() {
+                            std::ptr::copy_nonoverlapping(from.offset(place), to.add(k * width), width);
+                        }
+                    }
+                    Some(inner) => {
+                        for (k, &place) in part.iter().enumerate() {
+                            for (i, &at) in inner.iter().enumerate() {
+                                *to.add(k * width + i) = *from.offset(place + at);
+                            }
+                        }
+                    }
+                }
+            }
+            row += part.len();
+        }
+    });
+}
+
+/// The positions put together by the neighbourhood of their places, in order within each: what different threads can
+/// write, and each of them within its cache.
+struct Groups {
+    items: Space<Packed<u32>>,
+    starts: Vec<usize>,
+    least: isize,
+}
+
+impl Groups {
+    /// Bits of a place that tell groups apart.
+    const BITS: u32 = 8;
+
+    /// None where places or positions are too many for 32 bits, or memory is short: then they stay in one.
+    fn new(places: &Places, par: &dyn Parallel) -> Option<Groups> {
+        let (n, least) = (places.len(), places.least);
+        if u32::try_from(places.span).is_err() || u32::try_from(n).is_err() {
+            return None;
+        }
+        let mut found = Space::<Packed<u32>>::new("scatter", n).ok()?;
+        let mut items = Space::<Packed<u32>>::new("scatter", n).ok()?;
+        let to = Shared(found.as_mut_ptr());
+        split(par, n, GRAIN, |range| {
+            let (to, places) = (to, &places[range.clone()]);
+            for (k, &place) in places.iter().enumerate() {
+                let p = range.start + k;
+                // SAFETY: item p, this chunk's own.
+                unsafe { *to.at(p as isize) = Packed::new((place - least) as u32, p) };
+            }
+        });
+        let bits = usize::BITS - places.span.leading_zeros();
+        let starts = radix::group(&found, &mut items, bits.saturating_sub(Self::BITS)..bits, par);
+        Some(Groups { items, starts, least })
+    }
+
+    fn count(&self) -> usize {
+        self.starts.len() - 1
+    }
+}
+
+/// Elements of rows that are written by one thread: wider rows are cut.
+const COLUMNS: usize = 1 << 13;
+
+/// Calls `body(target, row, columns)` with the first element of row (o, p) in the target, the row's number, and some
+/// of its columns. For one target and column the calls come from one thread, in the order of the positions.
+fn each_position<F>(rows: &Rows, places: &Places, par: &dyn Parallel, body: F)
+where
+    F: Fn(isize, usize, Range<usize>) + Sync,
+{
+    let (count, width) = (places.len(), rows.width);
+    if width == 0 || count == 0 {
+        return;
+    }
+    let (work, outer) = (count * width, rows.outer.len());
+    // Finding the groups costs about as much as writing four elements for each position.
+    let is_worth = outer < 8 && work >= GRAIN && (width >= 8 || work >= 8 * GRAIN);
+    let groups = if is_worth && count > 1 { Groups::new(places, par) } else { None };
+    let block = width.min(COLUMNS);
+    let blocks = width.div_ceil(block);
+    let parts = groups.as_ref().map_or(1, Groups::count);
+    split(par, outer * parts * blocks, GRAIN / (work / (parts * blocks)).max(1), |range| {
+        for unit in range {
+            let (o, part, start) = (unit / blocks / parts, unit / blocks % parts, unit % blocks * block);
+            let columns = start..(start + block).min(width);
+            let (first, row) = (rows.outer[o], o * count);
+            match &groups {
+                None => {
+                    for (p, &place) in places.iter().enumerate() {
+                        body(first + place, row + p, columns.clone());
+                    }
+                }
+                Some(groups) => {
+                    let first = first + groups.least;
+                    for item in &groups.items[groups.starts[part]..groups.starts[part + 1]] {
+                        body(first + item.key() as isize, row + item.place(), columns.clone());
                     }
                 }
             }
@@ -152,44 +161,42 @@ fn gather_words<W: Copy>(x: &View, rows: &Rows, places: &[isize], out: &ViewMut,
     });
 }
 
-/// Calls `body(o, columns)` for every outer row and range of inner columns: the pieces within which the
-/// positions are visited in order, so that the last write and the order of sums are the same for any
-/// number of threads.
-fn column_pieces<F>(rows: &Rows, positions: usize, par: &dyn Parallel, body: F)
-where
-    F: Fn(usize, std::ops::Range<usize>) + Sync,
-{
-    let width = rows.inner.len();
-    let block = width.min(if positions * width < GRAIN { width } else { (GRAIN / positions).max(64) }).max(1);
-    let blocks = width.div_ceil(block);
-    let units = (GRAIN / (positions * block).max(1)).max(1);
-    split(par, rows.outer.len() * blocks, units, |range| {
-        for unit in range {
-            let start = unit % blocks * block;
-            body(unit / blocks, start..(start + block).min(width));
-        }
-    });
+/// `x[outer[o] + places[p] + inner[i]] = values[o, p, i]`, later positions winning; `values` are contiguous rows of x's
+/// dtype, or (`one`) one row for all.
+pub fn scatter(x: &ViewMut, rows: &Rows, places: &Places, values: *const u8, one: bool, par: &dyn Parallel) {
+    crate::with_word!(x.dtype.size(), W => scatter_words::<W>(x, rows, places, values.cast(), one, par));
 }
 
-/// `x[outer[o] + places[p] + inner[i]] = values[o, p, i]`, later positions winning; `values` is contiguous
-/// and of x's dtype.
-pub fn scatter(x: &ViewMut, rows: &Rows, places: &[isize], values: &View, par: &dyn Parallel) {
-    crate::with_word!(x.dtype.size(), W => scatter_words::<W>(x, rows, places, values, par));
-}
-
-fn scatter_words<W: Copy>(x: &ViewMut, rows: &Rows, places: &[isize], values: &View, par: &dyn Parallel) {
-    let to = Shared(x.start().cast::<W>());
-    let from = Shared(values.start().cast::<W>().cast_mut());
-    let width = rows.inner.len();
-    column_pieces(rows, places.len(), par, |o, columns| {
-        for (p, &place) in places.iter().enumerate() {
-            let row = ((o * places.len() + p) * width) as isize;
-            for i in columns.clone() {
-                // SAFETY: places were checked; pieces write disjoint columns.
-                unsafe { *to.at(rows.outer[o] + place + rows.inner[i]) = *from.at(row + i as isize) };
+fn scatter_words<W: Copy>(
+    x: &ViewMut,
+    rows: &Rows,
+    places: &Places,
+    values: *const W,
+    one: bool,
+    par: &dyn Parallel,
+) {
+    let (to, from) = (Shared(x.start().cast::<W>()), Shared(values.cast_mut()));
+    let step = if one { 0 } else { rows.width };
+    // SAFETY, for all three: places were checked, and no two threads have a target and column in common.
+    match &rows.inner {
+        None if rows.width == 1 => each_position(rows, places, par, |target, row, _| {
+            // SAFETY: as above.
+            unsafe { *to.at(target) = *from.at((row * step) as isize) };
+        }),
+        None => each_position(rows, places, par, |target, row, columns| {
+            // SAFETY: as above.
+            unsafe {
+                let from = from.at((row * step + columns.start) as isize);
+                std::ptr::copy_nonoverlapping(from, to.at(target + columns.start as isize), columns.len());
             }
-        }
-    });
+        }),
+        Some(inner) => each_position(rows, places, par, |target, row, columns| {
+            for i in columns {
+                // SAFETY: as above.
+                unsafe { *to.at(target + inner[i]) = *from.at((row * step + i) as isize) };
+            }
+        }),
+    }
 }
 
 /// A type whose elements can be added up, wrapping where integers do.
@@ -215,39 +222,61 @@ add!(i8: |a, b| a.wrapping_add(b), i16: |a, b| a.wrapping_add(b), i32: |a, b| a.
     crate::Bool: |a, b| crate::Bool::new(a.get() || b.get()),
     crate::Complex32: |a, b| a + b, crate::Complex64: |a, b| a + b);
 
-/// `x[outer[o] + places[p] + inner[i]] += values[o, p, i]`, summed in the order of p.
+/// # Safety
+/// `n` elements are writable at `to` and readable at `from`, elsewhere.
+#[inline(always)]
+unsafe fn add_body<T: Add>(to: *mut T, from: *const T, n: usize) {
+    for i in 0..n {
+        // SAFETY: the caller's.
+        unsafe { *to.add(i) = (*to.add(i)).add(*from.add(i)) };
+    }
+}
+
+isa_versions! {
+    /// Adds a row to another.
+    fn add_row -> unsafe fn(*mut T, *const T, usize) = add_body;
+    generics [T: Add] names [T] fast true; args (to: *mut T, from: *const T, n: usize)
+}
+
+/// `x[outer[o] + places[p] + inner[i]] += values[o, p, i]`, summed in the order of p. `values` are contiguous rows, or
+/// (`one`) one row for all.
 ///
 /// # Safety
 /// `x` is valid for every place of `rows` and `places`, and nobody else touches it.
 pub unsafe fn scatter_add<T: Add>(
     x: *mut T,
     rows: &Rows,
-    places: &[isize],
+    places: &Places,
     values: &[T],
+    one: bool,
     par: &dyn Parallel,
 ) {
-    let to = Shared(x);
-    let width = rows.inner.len();
-    column_pieces(rows, places.len(), par, |o, columns| {
-        for (p, &place) in places.iter().enumerate() {
-            let row = (o * places.len() + p) * width;
-            let values = &values[row + columns.start..row + columns.end];
-            if rows.inner_contiguous {
-                // SAFETY: contiguous columns of one row; pieces write disjoint columns.
-                let target = unsafe {
-                    let first = rows.outer[o] + place + rows.inner[columns.start];
-                    std::slice::from_raw_parts_mut(to.at(first), values.len())
-                };
-                target.iter_mut().zip(values).for_each(|(t, &v)| *t = t.add(v));
-            } else {
-                for (&i, &v) in rows.inner[columns.clone()].iter().zip(values) {
-                    // SAFETY: places were checked; pieces write disjoint columns.
-                    unsafe {
-                        let target = to.at(rows.outer[o] + place + i);
-                        *target = (*target).add(v);
-                    }
+    let (to, from) = (Shared(x), Shared(values.as_ptr().cast_mut()));
+    let step = if one { 0 } else { rows.width };
+    let add = add_row::<T>();
+    match &rows.inner {
+        None if rows.width == 1 => each_position(rows, places, par, |target, row, _| {
+            // SAFETY: places were checked, and no two threads have a target and column in common.
+            unsafe {
+                let target = to.at(target);
+                *target = (*target).add(*from.at((row * step) as isize));
+            }
+        }),
+        None => each_position(rows, places, par, |target, row, columns| {
+            // SAFETY: as above.
+            unsafe {
+                let from = from.at((row * step + columns.start) as isize);
+                add(to.at(target + columns.start as isize), from, columns.len());
+            }
+        }),
+        Some(inner) => each_position(rows, places, par, |target, row, columns| {
+            for i in columns {
+                // SAFETY: as above.
+                unsafe {
+                    let target = to.at(target + inner[i]);
+                    *target = (*target).add(*from.at((row * step + i) as isize));
                 }
             }
-        }
-    });
+        }),
+    }
 }

@@ -9,6 +9,7 @@ use crate::kernel::walk::{GRAIN, Walk, offsets, split};
 use crate::layout::Layout;
 use crate::par::{Parallel, Serial};
 use crate::shape::Shape;
+use crate::simd::transpose::{Plane, transpose};
 use crate::view::View;
 use crate::{Element, Result};
 use smallvec::smallvec;
@@ -118,6 +119,34 @@ struct Reader<'a, T> {
 }
 
 impl<T: Order> Reader<'_, T> {
+    /// Whether `n` elements of a line from `start` on, and the one before them, are in order. Looks at no more than it
+    /// has to: of lines that are not, a few elements.
+    fn in_order(&self, line: usize, start: usize, n: usize) -> bool {
+        const BLOCK: usize = 64;
+        let flip = if self.ascending { T::Bits::default() } else { T::Bits::MAX };
+        let key = |i: usize| self.from.read(self.lines.at(line, i)).bits().flip(flip);
+        let mut first = start.max(1);
+        while first < start + n {
+            let end = (first + BLOCK).min(start + n);
+            if (first..end).fold(false, |any, i| any | (key(i) < key(i - 1))) {
+                return false;
+            }
+            first = end;
+        }
+        true
+    }
+
+    /// Whether a long line is in order.
+    fn all_in_order(&self, line: usize, par: &dyn Parallel) -> bool {
+        let broken = AtomicBool::new(false);
+        split(par, self.lines.len, GRAIN, |range| {
+            if !broken.load(Ordering::Relaxed) && !self.in_order(line, range.start, range.len()) {
+                broken.store(true, Ordering::Relaxed);
+            }
+        });
+        !broken.into_inner()
+    }
+
     /// Elements of a line from `start` on.
     fn read<I: Item<Key = T::Bits>>(&self, line: usize, start: usize, to: &mut [I]) {
         let (from, step) = (self.lines.at(line, start), self.lines.step);
@@ -159,7 +188,7 @@ pub fn sorted<T: Order, I: Item<Key = T::Bits>>(
                 let to = unsafe { std::slice::from_raw_parts_mut(to.at(range.start as isize), range.len()) };
                 reader.read(line, range.start, to);
             });
-            let moved = radix::sort(&mut items, &mut spare, par);
+            let moved = !reader.all_in_order(line, par) && radix::sort(&mut items, &mut spare, par);
             let items = if moved { &spare } else { &items };
             split(par, len, GRAIN, |range| write(line, range.start, &items[range]));
         }
@@ -196,11 +225,11 @@ fn one_by_one<T: Order, I: Item<Key = T::Bits>>(
                         reader.read(line, start, &mut items[k * len + start..][..piece]);
                     }
                 }
-                items.chunks_exact_mut(len.max(1)).take(own.len()).for_each(|line| {
-                    if radix::sort(line, spare, &Serial) {
-                        line.copy_from_slice(spare);
+                for (items, line) in items.chunks_exact_mut(len.max(1)).zip(own.clone()) {
+                    if !reader.in_order(line, 0, len) && radix::sort(items, spare, &Serial) {
+                        items.copy_from_slice(spare);
                     }
-                });
+                }
                 for start in (0..len).step_by(piece) {
                     let piece = piece.min(len - start);
                     for (k, line) in own.clone().enumerate() {
@@ -227,24 +256,31 @@ fn side_by_side<T: Order, I: Item<Key = T::Bits>>(
             // SAFETY: scratch has room for the rows, and any bytes are a number.
             let rows = unsafe { std::slice::from_raw_parts_mut(scratch.cast::<[I::Number; LANES]>(), len) };
             let mut piece = [I::default(); TOGETHER];
+            // Pieces of the lines, one in each row.
+            let mut block = [[I::Number::default(); TOGETHER]; LANES];
             for group in range {
                 let own = group * LANES..((group + 1) * LANES).min(lines.starts.len());
                 for start in (0..len).step_by(TOGETHER) {
                     let count = TOGETHER.min(len - start);
-                    for (lane, line) in own.clone().enumerate() {
+                    for (block, line) in block.iter_mut().zip(own.clone()) {
                         reader.read(line, start, &mut piece[..count]);
                         for i in 0..count {
-                            rows[start + i][lane] = piece[i].number();
+                            block[i] = piece[i].number();
                         }
                     }
+                    let rows = &mut rows[start..start + count];
+                    // SAFETY: the block has as many columns as there are rows here.
+                    unsafe { turn(&block, LANES, count, rows.as_mut_ptr()) };
                 }
                 // SAFETY: no condition; lanes without a line hold anything.
                 unsafe { sort(rows) };
                 for start in (0..len).step_by(TOGETHER) {
                     let count = TOGETHER.min(len - start);
-                    for (lane, line) in own.clone().enumerate() {
+                    // SAFETY: the block has a row for each lane, and room for as many elements.
+                    unsafe { turn(&rows[start..start + count], count, LANES, block.as_mut_ptr()) };
+                    for (block, line) in block.iter().zip(own.clone()) {
                         for i in 0..count {
-                            piece[i] = I::from_number(rows[start + i][lane]);
+                            piece[i] = I::from_number(block[i]);
                         }
                         write(line, start, &piece[..count]);
                     }
@@ -252,6 +288,17 @@ fn side_by_side<T: Order, I: Item<Key = T::Bits>>(
             }
         });
     });
+}
+
+/// Copies a block so that its rows become columns.
+///
+/// # Safety
+/// `from` has `rows` rows, of at least `cols` numbers that count; `to` has room for `cols` rows.
+unsafe fn turn<K: Key, const N: usize>(from: &[[K; N]], rows: usize, cols: usize, to: *mut [K; N]) {
+    let step = size_of::<[K; N]>() as isize;
+    let plane = Plane { rows, cols, src: step, dst: step };
+    // SAFETY: the caller's; numbers are plain elements of the sizes there are.
+    unsafe { transpose::<K>(plane, from.as_ptr().cast(), to.cast(), false) }
 }
 
 /// The same for what [`sorted`] cannot: the places of a line, one line at a time.

@@ -23,9 +23,9 @@ unsafe fn sort_body<K: Key>(rows: &mut [[K; LANES]]) {
         while k >= 1 {
             let mut j = k % p;
             while j + k < n {
-                for low in j..(j + k).min(n - k) {
-                    // Both ends lie in one of the pieces, 2 p long, that are being merged.
-                    if low / (2 * p) == (low + k) / (2 * p) {
+                // Both ends lie in one of the pieces, 2 p long, that are being merged: for all of a run or none.
+                if j & !(2 * p - 1) == (j + k) & !(2 * p - 1) {
+                    for low in j..(j + k).min(n - k) {
                         // SAFETY: low + k < n.
                         unsafe { order(rows.as_mut_ptr().add(low), rows.as_mut_ptr().add(low + k)) };
                     }
@@ -44,15 +44,14 @@ unsafe fn sort_body<K: Key>(rows: &mut [[K; LANES]]) {
 /// Two rows.
 #[inline(always)]
 unsafe fn order<K: Key>(first: *mut [K; LANES], second: *mut [K; LANES]) {
-    // SAFETY: the caller's.
-    let (a, b) = unsafe { (*first, *second) };
-    let (mut low, mut high) = (a, b);
     for l in 0..LANES {
-        low[l] = if b[l] < a[l] { b[l] } else { a[l] };
-        high[l] = if b[l] < a[l] { a[l] } else { b[l] };
+        // SAFETY: the caller's.
+        unsafe {
+            let (low, high) = (*first)[l].in_order((*second)[l]);
+            (*first)[l] = low;
+            (*second)[l] = high;
+        }
     }
-    // SAFETY: as above.
-    unsafe { (*first, *second) = (low, high) };
 }
 
 isa_versions! {

@@ -17,6 +17,8 @@ use std::sync::Mutex;
 const FEW: usize = 384;
 /// Bits of a digit: its counts and the ends of its buckets fit the first-level cache.
 const DIGIT: u32 = 11;
+/// Below this number of items shorter digits are faster, for there are as many counts as items.
+const SOME: usize = 1 << 12;
 /// From this number of items on the buckets lie on more pages than the processor remembers addresses of, and
 /// shorter digits are faster.
 const MANY: usize = 1 << 22;
@@ -36,6 +38,8 @@ pub trait Key: Copy + Ord + Send + Sync + Debug + Default + AnyBitPattern {
     /// The next one, if there is one.
     fn successor(self) -> Option<Self>;
     fn or(self, other: Self) -> Self;
+    /// The lesser and the greater of two.
+    fn in_order(self, other: Self) -> (Self, Self);
     /// The difference to a key that is not greater.
     fn minus(self, least: Self) -> Self;
     fn wide(self) -> u64;
@@ -64,6 +68,15 @@ macro_rules! keys {
             #[inline(always)]
             fn or(self, other: $t) -> $t {
                 self | other
+            }
+            #[inline(always)]
+            fn in_order(self, other: $t) -> ($t, $t) {
+                if <$t>::BITS < 64 {
+                    return (self.min(other), self.max(other));
+                }
+                // The compiler makes no vectors of the least of 64-bit numbers.
+                let change = <$t>::from(other < self).wrapping_neg() & (self ^ other);
+                (self ^ change, other ^ change)
             }
             #[inline(always)]
             fn minus(self, least: $t) -> $t {
@@ -201,15 +214,15 @@ pub fn sort<I: Item>(items: &mut [I], spare: &mut [I], par: &dyn Parallel) -> bo
     if bits.is_empty() {
         return false;
     }
-    let most = if n < MANY { DIGIT } else { 8 };
-    let top = most * if n < MANY { 3 } else { 4 };
+    let (most, digits) = if (SOME..MANY).contains(&n) { (DIGIT, 3) } else { (8, 4) };
+    let top = most * digits;
     let low = bits.start.max(bits.end.saturating_sub(top));
     let passes = (bits.end - low).div_ceil(most);
     let width = (bits.end - low).div_ceil(passes);
     let (mut from, mut to) = (&mut *items, &mut *spare);
     for shift in (low..bits.end).step_by(width as usize) {
         let digit = Digit { least, shift, width: width.min(bits.end - shift) };
-        pass(from, to, digit, par);
+        pass(from, to, digit, None, par);
         std::mem::swap(&mut from, &mut to);
     }
     if low > bits.start {
@@ -252,8 +265,24 @@ impl<K: Key> Digit<K> {
     }
 }
 
-/// Moves every item to its bucket, in order.
-fn pass<I: Item>(from: &[I], to: &mut [I], digit: Digit<I::Key>, par: &dyn Parallel) {
+/// Moves items into groups of equal `bits` of their keys, which are not set above them, and gives where each group
+/// starts and the last one ends. Within a group items keep their order. There are at most 2^11 groups.
+pub fn group<I: Item>(from: &[I], to: &mut [I], bits: Range<u32>, par: &dyn Parallel) -> Vec<usize> {
+    let digit = Digit { least: I::Key::default(), shift: bits.start, width: bits.end - bits.start };
+    let mut starts = Vec::with_capacity((1 << digit.width) + 1);
+    pass(from, to, digit, Some(&mut starts), par);
+    starts.push(from.len());
+    starts
+}
+
+/// Moves every item to its bucket, in order, and notes where each bucket starts.
+fn pass<I: Item>(
+    from: &[I],
+    to: &mut [I],
+    digit: Digit<I::Key>,
+    mut starts: Option<&mut Vec<usize>>,
+    par: &dyn Parallel,
+) {
     let n = from.len();
     let chunk = n.div_ceil(CHUNKS).max(CHUNK);
     let (chunks, buckets) = (n.div_ceil(chunk), 1usize << digit.width);
@@ -280,6 +309,9 @@ fn pass<I: Item>(from: &[I], to: &mut [I], digit: Digit<I::Key>, par: &dyn Paral
     });
     let mut start = 0;
     for bucket in 0..buckets {
+        if let Some(starts) = &mut starts {
+            starts.push(start as usize);
+        }
         for chunk in 0..chunks {
             let count = &mut counts[chunk * buckets + bucket];
             start += std::mem::replace(count, start);

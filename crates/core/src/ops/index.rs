@@ -3,9 +3,10 @@
 //! the index (`mask`).
 
 use crate::attrs::{Attrs, Ints};
-use crate::kernel::gather::{self, Add, Axis, Bound, Rows, places};
-use crate::kernel::moves::{self, dense};
-use crate::kernel::scratch::Space;
+use crate::kernel::gather::{self, Add, Rows};
+use crate::kernel::moves::{self, Shared, dense};
+use crate::kernel::places::{Axis, Bound, Places, places};
+use crate::kernel::walk::{GRAIN, split};
 use crate::layout::contiguous_strides;
 use crate::op::{Arity, Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves, Writes};
 use crate::ops::shape::check_scalar_fits;
@@ -117,7 +118,7 @@ fn resolve(
     axis: i64,
     mode: &str,
     names: Option<&[i64]>,
-) -> Result<(Rows, Space<isize>)> {
+) -> Result<(Rows, Places)> {
     let axis = check_axis(a.op, axis, layout.ndim())?;
     let axes: SmallVec<[Axis; 4]> = (0..indices.len())
         .map(|k| Axis {
@@ -210,17 +211,17 @@ fn run_scatter_add(a: &KernelArgs) -> Result<()> {
     let (rows, found) = resolve(a, out.layout, &a.ins[1..], *axis, mode, None)?;
     let axis = check_axis(a.op, *axis, out.layout.ndim())?;
     let selected = selected_shape(&out.layout.shape, axis, &a.ins[1..]);
-    let values = spread(&a.ins[0], &selected);
+    let (values, one) = as_rows(&a.ins[0], &selected, out.layout.ndim() - axis - (a.ins.len() - 1));
     // SAFETY: the same memory as the input, repeated by strides of 0.
     let values = unsafe { View::new(a.ins[0].base(), &values, a.ins[0].dtype) };
     match out.dtype {
-        DType::F16 => add_rounded::<f16>(a, &values, &rows, &found, f16::to_f32, f16::from_f32),
-        DType::BF16 => add_rounded::<bf16>(a, &values, &rows, &found, bf16::to_f32, bf16::from_f32),
+        DType::F16 => add_rounded::<f16>(a, &values, one, &rows, &found, f16::to_f32, f16::from_f32),
+        DType::BF16 => add_rounded::<bf16>(a, &values, one, &rows, &found, bf16::to_f32, bf16::from_f32),
         dtype => with_type!(all dtype, T => {
             moves::zero(&out, a.par);
             let values = dense::<T>(&values, a.par);
             // SAFETY: the output is this run's; its places were checked.
-            unsafe { gather::scatter_add(out.ptr::<T>(), &rows, &found, &values, a.par) }
+            unsafe { gather::scatter_add(out.ptr::<T>(), &rows, &found, &values, one, a.par) }
         }),
     }
     Ok(())
@@ -230,21 +231,36 @@ fn run_scatter_add(a: &KernelArgs) -> Result<()> {
 fn add_rounded<T: Add>(
     a: &KernelArgs,
     values: &View,
+    one: bool,
     rows: &Rows,
-    found: &[isize],
+    found: &Places,
     widen: fn(T) -> f32,
     round: fn(f32) -> T,
 ) {
     let out = a.out(0);
     let values: Vec<f32> = dense::<T>(values, a.par).iter().map(|&v| widen(v)).collect();
     let mut sums = vec![0f32; out.layout.size()];
-    // SAFETY: the output is contiguous, so its places are places of `sums` too; it is written here only.
-    unsafe {
-        gather::scatter_add(sums.as_mut_ptr(), rows, found, &values, a.par);
-        for (i, &sum) in sums.iter().enumerate() {
-            *out.ptr::<T>().add(i) = round(sum);
+    // SAFETY: the output is contiguous, so its places are places of `sums` too.
+    unsafe { gather::scatter_add(sums.as_mut_ptr(), rows, found, &values, one, a.par) };
+    let to = Shared(out.ptr::<T>());
+    split(a.par, sums.len(), GRAIN, |range| {
+        for i in range {
+            // SAFETY: element i of the contiguous output, this chunk's own.
+            unsafe { *to.at(i as isize) = round(sums[i]) };
         }
+    });
+}
+
+/// The layout of a view broadcast to `shape`, whose last `inner` axes are a row; or, with true, of its one row where
+/// all are the same.
+fn as_rows(view: &View, shape: &[usize], inner: usize) -> (Layout, bool) {
+    let all = spread(view, shape);
+    let outer = shape.len() - inner;
+    if !all.strides[..outer].iter().zip(shape).all(|(&stride, &n)| stride == 0 || n == 1) {
+        return (all, false);
     }
+    let (shape, strides) = (all.shape[outer..].into(), all.strides[outer..].into());
+    (Layout { shape, strides, offset: all.offset }, true)
 }
 
 /// The shape that index arrays select from an array of `shape`.
@@ -303,19 +319,17 @@ fn assign(a: &KernelArgs, target: &ViewMut, before: impl FnOnce()) -> Result<()>
     let (rows, found) = resolve(a, target.layout, indices, *axis, mode, names.as_deref())?;
     let axis = check_axis(a.op, *axis, target.layout.ndim())?;
     let value = &a.ins[1];
-    let spread = spread(value, &selected_shape(&target.layout.shape, axis, indices));
+    let selected = selected_shape(&target.layout.shape, axis, indices);
+    let (layout, one) = as_rows(value, &selected, target.layout.ndim() - axis - indices.len());
     // SAFETY: the same memory as the input, repeated by strides of 0.
-    let spread = unsafe { View::new(value.base(), &spread, value.dtype) };
+    let values = unsafe { View::new(value.base(), &layout, value.dtype) };
     with_type!(all value.dtype, T => {
-        let mut values = dense::<T>(&spread, a.par);
+        let mut values = dense::<T>(&values, a.par);
         if overlaps(value, target) {
             values.to_mut();
         }
         before();
-        let layout = Layout::contiguous(&[values.len()]);
-        // SAFETY: all of the slice.
-        let values = unsafe { View::new(values.as_ptr().cast(), &layout, value.dtype) };
-        gather::scatter(target, &rows, &found, &values, a.par);
+        gather::scatter(target, &rows, &found, values.as_ptr().cast(), one, a.par);
     });
     Ok(())
 }

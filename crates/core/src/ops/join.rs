@@ -1,12 +1,14 @@
 //! Putting arrays together and repeating them: concatenate, stack, repeat, tile, roll, pad.
 
 use crate::attrs::{Attrs, Ints};
-use crate::kernel::moves;
+use crate::kernel::moves::{self, Shared};
+use crate::kernel::walk::{GRAIN, split};
 use crate::op::{Arity, Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run};
 use crate::ops::shape::{SLICE, basic, with_size};
 use crate::promote::result_type;
 use crate::rules::{IntoOperand, Operand, Sym, Vjp, call};
 use crate::shape::{Shape, check_axis, checked_numel, display};
+use crate::simd::stream;
 use crate::view::ViewMut;
 use crate::{Error, IndexItem, Layout, Result, attrs, grads};
 use smallvec::{SmallVec, smallvec};
@@ -79,9 +81,65 @@ fn place(a: &KernelArgs, i: usize, index: &[IndexItem]) {
     moves::copy(&a.ins[i], &target, a.par);
 }
 
+/// Copies inputs whose elements follow each other to a contiguous output, piece by piece: those of one input lie one
+/// after the other in it, and as many bytes as a step of the output apart there. False where an input is not such.
+fn join_pieces(a: &KernelArgs, outer: usize) -> bool {
+    let (out, count) = (a.out(0), a.ins.len());
+    let size = out.dtype.size();
+    // Few pieces of few bytes each are planes, which `moves` copies a register at a time.
+    let is_fine = count >= 8 || out.layout.size() * size >= 256 * count * outer;
+    if outer == 0 || !is_fine || !a.ins.iter().all(|x| x.layout.is_contiguous()) {
+        return false;
+    }
+    let past = 2 * out.layout.size() * size >= stream::LARGE;
+    // The first byte of each input's piece in a row of the output, and at the end the bytes of a row.
+    let mut starts: Vec<usize> = Vec::with_capacity(a.ins.len() + 1);
+    let mut row = 0;
+    for x in a.ins {
+        starts.push(row);
+        row += x.layout.size() / outer * size;
+    }
+    starts.push(row);
+    let to = Shared(out.start());
+    // Single long pieces are cut, so that threads share them.
+    let block = row.div_ceil(row.div_ceil(BYTES).max(1)).max(1);
+    split(a.par, outer * row.div_ceil(block), (BYTES / block).max(1), |range| {
+        for unit in range {
+            let blocks = row.div_ceil(block);
+            let (o, first) = (unit / blocks, unit % blocks * block);
+            let end = (first + block).min(row);
+            let mut i = if first == 0 { 0 } else { starts.partition_point(|&start| start <= first) - 1 };
+            while i < count && starts[i] < end {
+                let (from, till) = (first.max(starts[i]), end.min(starts[i + 1]));
+                // SAFETY: bytes of row `o` of input i and of the output, this unit's own there.
+                unsafe {
+                    let source = a.ins[i].start().add(o * (starts[i + 1] - starts[i]) + from - starts[i]);
+                    let target = to.at((o * row + from) as isize);
+                    if past && till - from >= 1 << 10 {
+                        stream::copy(source, target, till - from);
+                    } else {
+                        std::ptr::copy_nonoverlapping(source, target, till - from);
+                    }
+                }
+                i += 1;
+            }
+        }
+        if past {
+            stream::fence();
+        }
+    });
+    true
+}
+
+/// Bytes that a thread copies at least.
+const BYTES: usize = 4 * GRAIN;
+
 fn run_concatenate(a: &KernelArgs) -> Result<()> {
     let shape = &a.out(0).layout.shape;
     let axis = check_axis(a.op, a.attrs.get::<Join>().axis, shape.len())?;
+    if join_pieces(a, shape[..axis].iter().product()) {
+        return Ok(());
+    }
     let mut start = 0;
     for i in 0..a.ins.len() {
         let len = a.ins[i].layout.shape[axis];
@@ -142,6 +200,9 @@ fn entry(axis: usize, i: usize, shape: &[usize]) -> SmallVec<[IndexItem; 6]> {
 fn run_stack(a: &KernelArgs) -> Result<()> {
     let shape = &a.out(0).layout.shape;
     let axis = check_axis(a.op, a.attrs.get::<Join>().axis, shape.len())?;
+    if join_pieces(a, shape[..axis].iter().product()) {
+        return Ok(());
+    }
     for i in 0..a.ins.len() {
         place(a, i, &entry(axis, i, shape));
     }

@@ -1,6 +1,7 @@
 //! Rows of a table by number: embedding.
 
-use crate::kernel::gather::{Axis, Bound, Rows, gather, places};
+use crate::kernel::gather::{Rows, gather};
+use crate::kernel::places::{Axis, Bound, places};
 use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
 use crate::ops::index::{SCATTER_ADD, at_into, check_index_dtype};
 use crate::rules::IntoOperand;

@@ -2,16 +2,13 @@
 //! function of (seed, draw number, i); bits become numbers as `kernel::philox` says. Parameters are operands,
 //! scalars or arrays, read in float64.
 
+use crate::kernel::lane::Lane;
 use crate::kernel::moves::Shared;
-use crate::kernel::philox::{Stream, TILE, fill_long, fill_normals, fill_units, fill_words};
-use crate::kernel::radix::{self, Item, Packed};
-use crate::kernel::real::Real;
-use crate::kernel::scratch::Space;
-use crate::kernel::sort::stable;
+use crate::kernel::philox::{Stream, TILE, fill_normals, fill_units, fill_words, may_reject};
+use crate::kernel::shuffle;
 use crate::kernel::walk::{GRAIN, Walk, split};
 use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
 use crate::shape::{Shape, checked_numel, display};
-use crate::view::ViewMut;
 use crate::{
     DType, Element, Error, Layout, Result, Scalar, attrs, bf16, f16, grads, isa_versions, with_type,
 };
@@ -63,34 +60,42 @@ fn float_sample(a: &InferArgs) -> Result<Inferred> {
 }
 
 /// A floating type of draws.
-trait Drawn: Real {
+trait Drawn: Element {
     /// Whether draws use 64 bits an element.
     const LONG: bool = false;
+    /// The value as float64.
+    fn exact(self) -> f64;
+    /// The value near a float64; the half types round by way of float32, which has instructions.
+    fn near(x: f64) -> Self;
     /// The next value below.
     fn down(self) -> Self;
 }
 
-impl Drawn for f64 {
-    const LONG: bool = true;
-    fn down(self) -> f64 {
-        self.next_down()
-    }
+macro_rules! drawn {
+    ($($t:ty, $long:literal: |$x:ident| $exact:expr, $near:expr, $down:expr);*) => { $(
+        impl Drawn for $t {
+            const LONG: bool = $long;
+            #[inline(always)]
+            fn exact(self) -> f64 {
+                let $x = self;
+                $exact
+            }
+            #[inline(always)]
+            fn near($x: f64) -> $t {
+                $near
+            }
+            #[inline(always)]
+            fn down(self) -> $t {
+                let $x = self;
+                $down
+            }
+        }
+    )* };
 }
-impl Drawn for f32 {
-    fn down(self) -> f32 {
-        self.next_down()
-    }
-}
-impl Drawn for f16 {
-    fn down(self) -> f16 {
-        f16::from_bits(bits_down(self.to_bits()))
-    }
-}
-impl Drawn for bf16 {
-    fn down(self) -> bf16 {
-        bf16::from_bits(bits_down(self.to_bits()))
-    }
-}
+drawn!(f64, true: |x| x, x, x.next_down();
+    f32, false: |x| x.into(), x as f32, x.next_down();
+    f16, false: |x| x.widen().into(), <f16 as Lane>::narrow(x as f32), f16::from_bits(bits_down(x.to_bits()));
+    bf16, false: |x| x.widen().into(), <bf16 as Lane>::narrow(x as f32), bf16::from_bits(bits_down(x.to_bits())));
 
 /// The next value below, by the bits of a half type.
 fn bits_down(bits: u16) -> u16 {
@@ -184,9 +189,9 @@ fn run_uniform(a: &KernelArgs) -> Result<()> {
         if T::LONG { fill_units::<true, false>() } else { fill_units::<false, false>() }
     }
     by_float!(a, T => draw::<T, f64, f64>(a, unit::<T>(), |_, u, low, high| {
-        let x = <T as Real>::narrow(low + (high - low) * u);
+        let x = T::near(low + (high - low) * u);
         // Rounding may reach the upper end, which the interval leaves out.
-        if x.wide() >= high && low < high { x.down() } else { x }
+        if x.exact() >= high && low < high { x.down() } else { x }
     }));
     Ok(())
 }
@@ -208,7 +213,7 @@ fn run_normal(a: &KernelArgs) -> Result<()> {
     fn pairs<T: Drawn>() -> unsafe fn(&Stream, usize, &mut [f64]) {
         if T::LONG { fill_normals::<true>() } else { fill_normals::<false>() }
     }
-    by_float!(a, T => draw::<T, f64, f64>(a, pairs::<T>(), |_, x, loc, scale| <T as Real>::narrow(loc + scale * x)));
+    by_float!(a, T => draw::<T, f64, f64>(a, pairs::<T>(), |_, x, loc, scale| T::near(loc + scale * x)));
     Ok(())
 }
 
@@ -237,7 +242,7 @@ fn run_exponential(a: &KernelArgs) -> Result<()> {
     fn log<T: Drawn>() -> unsafe fn(&Stream, usize, &mut [f64]) {
         if T::LONG { fill_units::<true, true>() } else { fill_units::<false, true>() }
     }
-    by_float!(a, T => draw::<T, f64, f64>(a, log::<T>(), |_, x, scale, _| <T as Real>::narrow(scale * x)));
+    by_float!(a, T => draw::<T, f64, f64>(a, log::<T>(), |_, x, scale, _| T::near(scale * x)));
     Ok(())
 }
 
@@ -344,7 +349,7 @@ fn run_randint(a: &KernelArgs) -> Result<()> {
             return Err(Error::value(a.op, format!("low >= high: {low} and {high}")));
         }
         draw::<u64, u64, u32>(a, fill_words(), |i, word, low, high| {
-            low.wrapping_add(integer(&stream, i, word, high.wrapping_sub(low)))
+            low.wrapping_add(stream.integer(i, word, high.wrapping_sub(low)))
         });
         return Ok(());
     }
@@ -357,17 +362,82 @@ fn run_randint(a: &KernelArgs) -> Result<()> {
             format!("each low must be below its high, and both within {}; got {low} and {high}", out.dtype);
         return Err(Error::value(a.op, text));
     }
+    if a.ins[0].layout.size() == 1 && a.ins[1].layout.size() == 1 {
+        // SAFETY: the one element of each.
+        let (low, high) = unsafe { (*a.ins[0].ptr::<i64>(), *a.ins[1].ptr::<i64>()) };
+        let bound = high.wrapping_sub(low) as u64;
+        if bound != 0 && bound <= 1 << 32 {
+            with_type!(ints out.dtype, T => short_integers::<T>(a, &stream, low, bound), else {});
+            return Ok(());
+        }
+    }
     with_type!(ints out.dtype, T => draw::<T, i64, u32>(a, fill_words(), |i, word, low, high| {
-        let x = low.wrapping_add(integer(&stream, i, word, high.wrapping_sub(low) as u64) as i64);
-        x as T
+        T::of(low.wrapping_add(stream.integer(i, word, high.wrapping_sub(low) as u64) as i64))
     }), else {});
     Ok(())
 }
 
-/// An integer below `bound` for element i, whose 32-bit word is at hand.
-fn integer(stream: &Stream, i: usize, word: u32, bound: u64) -> u64 {
-    let short = bound != 0 && bound <= 1 << 32;
-    stream.below(i, bound, if short { u64::from(word) } else { stream.long_word(i) })
+/// An integer type of draws.
+trait Whole: Element {
+    /// The lower bits.
+    fn of(x: i64) -> Self;
+}
+
+macro_rules! whole {
+    ($($t:ty),*) => { $(
+        impl Whole for $t {
+            #[inline(always)]
+            fn of(x: i64) -> $t {
+                x as $t
+            }
+        }
+    )* };
+}
+whole!(i8, i16, i32, i64, u8, u16, u32, u64);
+
+/// Integers from `low` on, all of one bound that 32 bits are enough for.
+fn short_integers<T: Whole>(a: &KernelArgs, stream: &Stream, low: i64, bound: u64) {
+    let to = Shared(a.out(0).ptr::<T>());
+    let (fill, below) = (fill_words(), below_loop::<T>());
+    split(a.par, a.out(0).layout.size(), GRAIN / 4, |range| {
+        let mut words = [0u32; TILE];
+        for start in range.clone().step_by(TILE) {
+            let words = &mut words[..TILE.min(range.end - start)];
+            // SAFETY: elements of the contiguous output, this chunk's own.
+            let out = unsafe { std::slice::from_raw_parts_mut(to.at(start as isize), words.len()) };
+            let mut any = false;
+            // SAFETY: no condition.
+            unsafe {
+                fill(stream, start, words);
+                below(words, low, bound, out, &mut any);
+            }
+            if any {
+                for (i, (out, &word)) in out.iter_mut().zip(&*words).enumerate() {
+                    *out = T::of(low.wrapping_add(stream.integer(start + i, word, bound) as i64));
+                }
+            }
+        }
+    });
+}
+
+/// # Safety
+/// None; the type is that of functions compiled for an instruction set.
+#[inline(always)]
+unsafe fn below_body<T: Whole>(words: &[u32], low: i64, bound: u64, out: &mut [T], any: &mut bool) {
+    let mut found = false;
+    for (out, &word) in out.iter_mut().zip(words) {
+        let product = u64::from(word) * bound;
+        found |= may_reject(product, bound);
+        *out = T::of(low.wrapping_add((product >> 32) as i64));
+    }
+    *any = found;
+}
+
+isa_versions! {
+    /// Integers by their first bits, and whether one of them may have to be drawn again.
+    fn below_loop -> unsafe fn(&[u32], i64, u64, &mut [T], &mut bool) = below_body;
+    generics [T: Whole] names [T] fast true;
+    args (words: &[u32], low: i64, bound: u64, out: &mut [T], any: &mut bool)
 }
 
 /// `randint(low, high; size, dtype)`: integers in [low, high), each equally likely; int64 by default.
@@ -384,55 +454,12 @@ attrs! {
 }
 
 fn run_permutation(a: &KernelArgs) -> Result<()> {
-    let out: ViewMut = a.out(0);
-    let n = out.layout.size();
-    let stream = Stream::new(a.draw);
-    let to = Shared(out.ptr::<i64>());
-    if n as u64 > 1 << 32 {
-        let mut keyed: Vec<(u64, i64)> = (0..n).map(|i| (stream.long_word(i), i as i64)).collect();
-        stable(&mut keyed, |item| *item, a.par);
-        // SAFETY: elements of the contiguous output.
-        keyed.iter().enumerate().for_each(|(i, item)| unsafe { *to.at(i as isize) = item.1 });
-        return Ok(());
-    }
-    let (mut keyed, mut spare) = (Space::<Packed<u32>>::new(a.op, n)?, Space::<Packed<u32>>::new(a.op, n)?);
-    let base = Shared(keyed.as_mut_ptr());
-    split(a.par, n, GRAIN, |range| {
-        let mut words = [0u64; TILE];
-        for start in range.clone().step_by(TILE) {
-            let words = &mut words[..TILE.min(range.end - start)];
-            // SAFETY: at most a tile; entries of this chunk's own.
-            unsafe {
-                fill_long()(&stream, start, words);
-                for (i, &word) in words.iter().enumerate() {
-                    *base.at((start + i) as isize) = Packed::new((word >> 32) as u32, start + i);
-                }
-            }
-        }
-    });
-    let moved = radix::sort(&mut keyed, &mut spare, a.par);
-    let items: &mut [Packed<u32>] = if moved { &mut spare } else { &mut keyed };
-    // The few whose upper halves are equal are in the order of the whole.
-    let mut start = 0;
-    while start < n {
-        let key = items[start].key();
-        let run = items[start..].iter().take_while(|item| item.key() == key).count();
-        if run > 1 {
-            items[start..start + run].sort_by_key(|item| stream.long_word(item.place()));
-        }
-        start += run;
-    }
-    let items = &*items;
-    split(a.par, n, GRAIN, |range| {
-        for i in range {
-            // SAFETY: element i of the contiguous output, this chunk's own.
-            unsafe { *to.at(i as isize) = items[i].place() as i64 };
-        }
-    });
-    Ok(())
+    // SAFETY: the contiguous output, which is this run's.
+    let out = unsafe { std::slice::from_raw_parts_mut(a.out(0).ptr::<i64>(), a.out(0).layout.size()) };
+    shuffle::permutation(a.op, &Stream::new(a.draw), out, a.par)
 }
 
-/// `permutation(; n)`: 0..n in random order, int64: the order of random 64-bit keys.
+/// `permutation(; n)`: 0..n in random order, int64.
 pub static PERMUTATION: Op = Op {
     attrs: Permutation::read,
     grad: Grad::Zero,

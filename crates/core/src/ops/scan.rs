@@ -108,8 +108,9 @@ impl<T> Start<T> {
 }
 
 /// Elements of a line that are summed from their first one on; what comes before is added to the results. So a long
-/// line is shared by threads, and its sums grow where its elements are positive.
-const BLOCK: usize = 1 << 11;
+/// line is shared by threads, and its sums grow where its elements are positive. Not a power of two: elements of blocks
+/// that are run through side by side would fall on one set of the first-level cache.
+const BLOCK: usize = (1 << 11) + 16;
 /// Blocks that are run through side by side: each waits for its own last sum only.
 const ABREAST: usize = 8;
 

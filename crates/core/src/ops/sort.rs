@@ -14,11 +14,6 @@ use crate::view::ViewMut;
 use crate::{DType, Element, Error, Layout, Result, Scalar, attrs, with_type};
 use smallvec::{SmallVec, smallvec};
 
-/// Whether `a` comes before `b`.
-pub fn less<T: Order>(a: &T, b: &T) -> bool {
-    a.key() < b.key()
-}
-
 attrs! {
     /// `axis`: the axis to sort along; `is_ascend`: least first.
     pub struct Sort { axis: i64 = -1, is_ascend: bool = true }

@@ -2,9 +2,9 @@
 
 use super::{bound, check_index_dtype};
 use crate::attrs::Attrs;
-use crate::kernel::gather::{Add, Axis, places};
+use crate::kernel::gather::Add;
 use crate::kernel::moves::{self, Shared};
-use crate::kernel::scratch::Space;
+use crate::kernel::places::{Axis, Places, places};
 use crate::kernel::walk::{GRAIN, Walk};
 use crate::layout::{Strides, contiguous_strides};
 use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
@@ -12,7 +12,7 @@ use crate::ops::shape::with_size;
 use crate::rules::IntoOperand;
 use crate::shape::{Shape, broadcast, check_axis, display};
 use crate::view::View;
-use crate::{DType, Error, Result, attrs, with_type, with_word};
+use crate::{DType, Error, Layout, Result, attrs, with_type, with_word};
 use smallvec::smallvec;
 
 attrs! {
@@ -84,16 +84,16 @@ fn strides_to(view: &View, shape: &[usize], axis: usize) -> Strides {
     }
 }
 
-/// The steps along `axis` that the indices (a dense array of `index`'s shape) ask for, checked.
-fn steps(
+/// The offsets along `axis` of an array of `layout` that the indices (a dense array of `index`'s shape) ask for, checked.
+fn offsets_along(
     a: &KernelArgs,
     op: &'static str,
     index: &View,
-    size: usize,
+    layout: &Layout,
     axis: usize,
     mode: &str,
-) -> Result<Space<isize>> {
-    let axes = [Axis { size, stride: 1, number: axis }];
+) -> Result<Places> {
+    let axes = [Axis { size: layout.shape[axis], stride: layout.strides[axis], number: axis }];
     places(op, &[*index], &index.layout.shape, &axes, bound(op, mode)?, a.par)
 }
 
@@ -101,30 +101,37 @@ fn run_take_along(a: &KernelArgs) -> Result<()> {
     let Along { axis, mode, caller } = a.attrs.get::<Along>();
     let (x, index, out) = (&a.ins[0], &a.ins[1], a.out(0));
     let axis = check_axis(a.op, *axis, x.layout.ndim())?;
-    let found = steps(a, named(a.op, caller), index, x.layout.shape[axis], axis, mode)?;
+    let found = offsets_along(a, named(a.op, caller), index, x.layout, axis, mode)?;
     let shape = &out.layout.shape;
     let mut from = strides_to(x, shape, axis);
-    let stride = std::mem::replace(&mut from[axis], 0);
-    let dense = crate::Layout::contiguous(&index.layout.shape);
+    from[axis] = 0;
+    let dense = Layout::contiguous(&index.layout.shape);
     // SAFETY: the layout of `found`.
     let found_view = unsafe { View::new(found.as_ptr().cast(), &dense, DType::I64) };
     let which = strides_to(&found_view, shape, axis);
-    take_steps(a, &Walk::new(shape, [&from, &which, &out.layout.strides]), &found, stride);
+    take_found(a, &Walk::new(shape, [&from, &which, &out.layout.strides]), &found);
     Ok(())
 }
 
 /// Copies from the first input to the output: `walk` has the strides of the input, of `found` and of the output, and
-/// each step of `found` is `stride` elements of the input.
-fn take_steps(a: &KernelArgs, walk: &Walk<3>, found: &[isize], stride: isize) {
+/// what was found is added to the input's offset.
+fn take_found(a: &KernelArgs, walk: &Walk<3>, found: &[isize]) {
     let (x, out) = (&a.ins[0], a.out(0));
-    let (_, [s, t, d]) = walk.inner();
+    let (_, steps) = walk.inner();
+    let found = Shared(found.as_ptr().cast_mut());
     with_word!(x.dtype.size(), W => {
         let (from, to) = (Shared(x.start().cast::<W>().cast_mut()), Shared(out.start().cast::<W>()));
-        walk.run(a.par, GRAIN, |[i, j, o], n| {
+        let row = |[i, j, o]: [isize; 3], n: usize, [s, t, d]: [isize; 3]| {
             for k in 0..n as isize {
-                // SAFETY: offsets come from the layouts, steps were checked; chunks write disjoint elements.
-                unsafe { *to.at(o + k * d) = *from.at(i + k * s + found[(j + k * t) as usize] * stride) };
+                // SAFETY: offsets come from the layouts and were checked; chunks write disjoint elements.
+                unsafe { *to.at(o + k * d) = *from.at(i + k * s + *found.at(j + k * t)) };
             }
+        };
+        // The same code, known to the compiler to go through neighbours in the first two cases.
+        walk.run(a.par, GRAIN, |at, n| match steps {
+            [0, 1, 1] => row(at, n, [0, 1, 1]),
+            [1, 1, 1] => row(at, n, [1, 1, 1]),
+            _ => row(at, n, steps),
         });
     });
 }
@@ -162,9 +169,9 @@ fn run_scatter_along(a: &KernelArgs) -> Result<()> {
     let AlongInto { axis, mode, .. } = a.attrs.get::<AlongInto>();
     let (g, index, out) = (&a.ins[0], &a.ins[1], a.out(0));
     let axis = check_axis(a.op, *axis, g.layout.ndim())?;
-    let found = steps(a, a.op, index, out.layout.shape[axis], axis, mode)?;
+    let found = offsets_along(a, a.op, index, out.layout, axis, mode)?;
     moves::zero(&out, a.par);
-    let dense = crate::Layout::contiguous(&index.layout.shape);
+    let dense = Layout::contiguous(&index.layout.shape);
     // SAFETY: the layout of `found`.
     let found_view = unsafe { View::new(found.as_ptr().cast(), &dense, DType::I64) };
     let which = strides_to(&found_view, &g.layout.shape, axis);
@@ -179,14 +186,14 @@ fn add_along<T: Add>(a: &KernelArgs, found: &[isize], which: &[isize], axis: usi
     let lines = with_size(&g.layout.shape, axis, 1);
     let walk = Walk::new(&lines, [&g.layout.strides, which, &out.layout.strides]);
     let (_, [s, t, d]) = walk.inner();
-    let (gs, ts, ds) = (g.layout.strides[axis], which[axis], out.layout.strides[axis]);
+    let (gs, ts) = (g.layout.strides[axis], which[axis]);
     let (from, to) = (Shared(g.ptr::<T>().cast_mut()), Shared(out.ptr::<T>()));
     walk.run(a.par, GRAIN / count.max(1), |[i, j, o], n| {
         for line in 0..n as isize {
             for k in 0..count as isize {
                 // SAFETY: offsets come from the layouts, steps were checked; chunks write disjoint lines.
                 unsafe {
-                    let target = to.at(o + line * d + found[(j + line * t + k * ts) as usize] * ds);
+                    let target = to.at(o + line * d + found[(j + line * t + k * ts) as usize]);
                     *target = (*target).add(*from.at(i + line * s + k * gs));
                 }
             }
@@ -254,10 +261,10 @@ fn run_pick(a: &KernelArgs) -> Result<()> {
     let Pick { axis, mode, caller, .. } = a.attrs.get::<Pick>();
     let (x, index, out) = (&a.ins[0], &a.ins[1], a.out(0));
     let axis = check_axis(a.op, *axis, x.layout.ndim())?;
-    let found = steps(a, named(a.op, caller), index, x.layout.shape[axis], axis, mode)?;
+    let found = offsets_along(a, named(a.op, caller), index, x.layout, axis, mode)?;
     let mut shape = x.layout.shape.clone();
     shape.remove(axis);
-    let others = |layout: &crate::Layout| {
+    let others = |layout: &Layout| {
         let mut strides = layout.strides.clone();
         if strides.len() > shape.len() {
             strides.remove(axis);
@@ -266,7 +273,7 @@ fn run_pick(a: &KernelArgs) -> Result<()> {
     };
     let (from, to) = (others(x.layout), others(out.layout));
     let walk = Walk::new(&shape, [&from, &contiguous_strides(&shape), &to]);
-    take_steps(a, &walk, &found, x.layout.strides[axis]);
+    take_found(a, &walk, &found);
     Ok(())
 }
 

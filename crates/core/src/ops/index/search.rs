@@ -4,6 +4,7 @@ use super::check_index_dtype;
 use crate::error::ErrorKind;
 use crate::kernel::bits::{counts_before, each_set};
 use crate::kernel::moves::{Shared, dense};
+use crate::kernel::sort::Order;
 use crate::kernel::walk::{GRAIN, split};
 use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run};
 use crate::promote::result_type;
@@ -174,17 +175,44 @@ fn run_searchsorted(a: &KernelArgs) -> Result<()> {
     let out = Shared(a.out(0).ptr::<i64>());
     with_type!(all a.ins[0].dtype, T => {
         let (sorted, values) = (dense::<T>(&a.ins[0], a.par), dense::<T>(&a.ins[1], a.par));
-        let less = crate::ops::sort::less::<T>;
         split(a.par, values.len(), GRAIN / 16, |range| {
-            for i in range {
-                let v = &values[i];
-                let at = sorted.partition_point(|x| if right { !less(v, x) } else { less(x, v) });
-                // SAFETY: element i of the contiguous output, this chunk's own.
-                unsafe { *out.at(i as isize) = at as i64 };
+            // SAFETY: elements of the contiguous output, this chunk's own.
+            let out = unsafe { std::slice::from_raw_parts_mut(out.at(range.start as isize), range.len()) };
+            for (values, out) in values[range].chunks(ABREAST).zip(out.chunks_mut(ABREAST)) {
+                if right {
+                    search(&sorted, values, |x, v| x <= v, out);
+                } else {
+                    search(&sorted, values, |x, v| x < v, out);
+                }
             }
         });
     });
     Ok(())
+}
+
+/// Values whose places are sought side by side: each step waits for memory.
+const ABREAST: usize = 16;
+
+/// For each value, how many of the sorted ones go `before` it. At most [`ABREAST`] values. The steps are those of a
+/// binary search and the same for all values, so that there is no branch to guess.
+#[inline(always)]
+fn search<T: Order>(sorted: &[T], values: &[T], before: impl Fn(T::Key, T::Key) -> bool, out: &mut [i64]) {
+    let Some(last) = values.last().filter(|_| !sorted.is_empty()) else { return out.fill(0) };
+    let keys: [T::Key; ABREAST] = std::array::from_fn(|l| values.get(l).unwrap_or(last).key());
+    let mut at = [0usize; ABREAST];
+    let mut len = sorted.len();
+    while len > 1 {
+        let half = len / 2;
+        for l in 0..ABREAST {
+            // SAFETY: a place is at most the length less `len`.
+            let probe = unsafe { sorted.get_unchecked(at[l] + half - 1) };
+            at[l] += if before(probe.key(), keys[l]) { half } else { 0 };
+        }
+        len -= half;
+    }
+    for (l, out) in out.iter_mut().enumerate() {
+        *out = (at[l] + usize::from(before(sorted[at[l]].key(), keys[l]))) as i64;
+    }
 }
 
 /// `searchsorted(a, v, side)`: where each value would go into the sorted array; NaN is the greatest.
