@@ -13,7 +13,7 @@ import threading
 import time
 from typing import Any
 
-from mxnp import _core, autograd, gluon, np
+from mxnp import _core, autograd, gluon, np, npx
 from mxnp.gluon import nn
 
 
@@ -113,6 +113,7 @@ def least(net: Any, x: Any) -> int:
 
 def taken(call: Any) -> int:
     """How many bytes of buffers a call has at once, beyond those there were."""
+    npx.waitall()
     before, top, done = _core.memory_stats()["live"], [0], threading.Event()
 
     def watch() -> None:
