@@ -72,20 +72,33 @@ impl Program {
         self.keep(result);
     }
 
+    /// Any op that a fused pass may hold; those that need attributes have steps of their own, and of those with a
+    /// stand-in (`power`) it depends on the engine on which line they refuse what only the data shows.
     fn elementwise(&mut self) {
-        let names =
-            ["add", "subtract", "multiply", "maximum", "true_divide", "exp", "negative", "less", "where"];
-        let Some(op) = ops::find(names[self.pick.below(names.len())]) else { return };
+        let chosen = |op: &&'static Op| {
+            op.is_fusable() && op.instead.is_none() && (op.attrs)(op.name, Vec::new()).is_ok()
+        };
+        let fusable: Vec<&'static Op> = ops::all().filter(chosen).collect();
+        let op = fusable[self.pick.below(fusable.len())];
         let arity = match op.arity {
             mxnp_core::op::Arity::Exactly(n) => n,
             _ => 2,
         };
         let ins: Vec<Array> = (0..arity).map(|_| self.some()).collect();
         let mut inputs: Vec<Input> = ins.iter().map(Input::Array).collect();
-        if arity == 2 && self.pick.below(4) == 0 {
-            inputs[1] = Input::Scalar(Scalar::Float(self.pick.below(9) as f64 * 0.25 - 1.0));
+        if arity > 1 && self.pick.below(4) == 0 {
+            let at = self.pick.below(arity);
+            inputs[at] = Input::Scalar(Scalar::Float(self.pick.below(9) as f64 * 0.25 - 1.0));
         }
-        self.call(op, Attrs::NONE, &inputs);
+        self.call(op, (op.attrs)(op.name, Vec::new()).unwrap(), &inputs);
+    }
+
+    /// An op that is written with others, reductions among them.
+    fn body(&mut self) {
+        let names = ["softmax", "log_softmax", "softmin", "leaky_relu", "std"];
+        let Some(op) = ops::find(names[self.pick.below(names.len())]) else { return };
+        let x = self.some();
+        self.call(op, (op.attrs)(op.name, Vec::new()).unwrap(), &[Input::Array(&x)]);
     }
 
     fn items(&mut self, shape: &[usize]) -> Vec<IndexItem> {
@@ -156,7 +169,9 @@ impl Program {
     fn reduce(&mut self) {
         let x = self.some();
         let axes: Vec<usize> = (0..x.ndim()).filter(|_| self.pick.below(2) == 0).collect();
-        self.call(&reduce::SUM, reduce::sum_attrs(&axes, self.pick.0.is_multiple_of(2)), &[Input::Array(&x)]);
+        let names = ["sum", "sum", "prod", "max", "min", "any", "all", "mean"];
+        let Some(op) = ops::find(names[self.pick.below(names.len())]) else { return };
+        self.call(op, reduce::sum_attrs(&axes, self.pick.0.is_multiple_of(2)), &[Input::Array(&x)]);
     }
 
     fn matmul(&mut self) {
@@ -191,7 +206,7 @@ impl Program {
             let first = self.create();
             self.arrays.push(Handle::new(first));
         }
-        match self.pick.below(24) {
+        match self.pick.below(25) {
             0 | 1 => {
                 let made = self.create();
                 self.arrays.push(Handle::new(made));
@@ -215,6 +230,7 @@ impl Program {
                 let x = self.some();
                 self.log.push(format!("{:?}", bits(&x)));
             }
+            23 => self.body(),
             _ => {
                 let at = self.pick.below(self.arrays.len());
                 self.arrays.swap_remove(at);
