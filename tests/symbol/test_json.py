@@ -264,3 +264,21 @@ def outcome(blob):
         return
     graph.list_arguments()
     assert read_graph(graph.tojson(), "again").nodes
+
+
+@pytest.mark.parametrize(
+    ("text", "least"), [("-inf", -9), ("-Infinity", -9), ("-2f", -2), ("-2.5F", -2.5), ("-1e0", -1)]
+)
+def test_numbers_as_cpp_reads_them(text, least):
+    made = json.loads(mx.sym.clip(mx.sym.var("x"), a_min=-3, a_max=1).tojson())
+    made["nodes"][-1]["attrs"]["a_min"] = text
+    (y,) = mx.sym.fromjson(json.dumps(made)).eval(x=np.array([-9, 0, 5]))
+    assert y.tolist() == [least, 0, 1]
+
+
+@pytest.mark.parametrize("text", ["", "f", "1.5ff", "infx", "one"])
+def test_texts_that_are_no_numbers(text):
+    made = json.loads(mx.sym.clip(mx.sym.var("x"), a_min=-3, a_max=1).tojson())
+    made["nodes"][-1]["attrs"]["a_min"] = text
+    with pytest.raises(ValueError, match="a_min: expected a number"):
+        mx.sym.fromjson(json.dumps(made))

@@ -58,10 +58,14 @@ def _int(text: str) -> int:
 
 
 def _float(text: str) -> float:
-    try:
-        return float(text[:400].strip().rstrip("fF") if text.strip()[-1:] in "fF" else text[:400])
-    except ValueError:
-        raise _fail("a number") from None
+    text = text[:400].strip()
+    suffixed = text[:-1] if text[-1:] in ("f", "F") else text
+    for each in (text, suffixed):  # "inf" ends with an f of its own
+        try:
+            return float(each)
+        except ValueError:
+            continue
+    raise _fail("a number")
 
 
 def _bool(text: str) -> bool:
