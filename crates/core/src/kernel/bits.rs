@@ -35,11 +35,15 @@ pub fn counts_before(mask: &[Bool], par: &dyn Parallel) -> Vec<usize> {
 fn word(mask: &[Bool]) -> u64 {
     if let Ok(all) = <&[Bool; 64]>::try_from(mask) {
         // Eight bytes of 0 or 1 at once: the product moves bit 8 i to bit 56 + i.
-        let byte = |k: usize| {
-            let bytes: [u8; 8] = std::array::from_fn(|i| u8::from(all[8 * k + i].get()));
-            u64::from_le_bytes(bytes).wrapping_mul(0x0102_0408_1020_4080) >> 56
-        };
-        return (0..8).fold(0, |bits, k| bits | byte(k) << (8 * k));
+        let mut bits = 0;
+        for k in 0..8 {
+            let mut bytes = [0u8; 8];
+            for i in 0..8 {
+                bytes[i] = all[8 * k + i].get().into();
+            }
+            bits |= u64::from_le_bytes(bytes).wrapping_mul(0x0102_0408_1020_4080) >> 56 << (8 * k);
+        }
+        return bits;
     }
     mask.iter().enumerate().fold(0, |bits, (i, b)| bits | u64::from(b.get()) << i)
 }

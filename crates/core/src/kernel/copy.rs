@@ -107,6 +107,11 @@ unsafe fn line<E: Copy>(axis: Axis, src: *const u8, dst: *mut u8, past: bool) {
             std::ptr::copy_nonoverlapping(src.cast::<E>(), dst.cast::<E>(), axis.n);
         } else if axis.dst == size && axis.src == 0 {
             fill(*src.cast::<E>(), dst.cast::<E>(), axis.n);
+        } else if axis.dst == size && axis.src == -size {
+            // The same as below, with a step the compiler knows: vectors that it turns over.
+            for i in 0..axis.n {
+                *dst.cast::<E>().add(i) = *src.cast::<E>().offset(-(i as isize));
+            }
         } else if axis.dst == size {
             for i in 0..axis.n {
                 *dst.cast::<E>().add(i) = *src.offset(i as isize * axis.src).cast::<E>();

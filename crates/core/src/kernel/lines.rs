@@ -9,7 +9,7 @@ use crate::kernel::walk::{GRAIN, Walk, offsets, split};
 use crate::layout::Layout;
 use crate::par::{Parallel, Serial};
 use crate::shape::Shape;
-use crate::simd::transpose::{Plane, transpose};
+use crate::simd::transpose::{Plane, transpose_near};
 use crate::view::View;
 use crate::{Element, Result};
 use smallvec::smallvec;
@@ -100,7 +100,11 @@ pub fn has_merged<T: Order>(x: &View, par: &dyn Parallel) -> bool {
         let any = if step == 1 {
             // SAFETY: a row of the layout.
             let row = unsafe { std::slice::from_raw_parts(from.at(start), n) };
-            row.iter().fold(false, |any, x| any | x.is_merged())
+            let mut any = false;
+            for x in row {
+                any |= x.is_merged();
+            }
+            any
         } else {
             (0..n as isize).fold(false, |any, i| any | from.read(start + i * step).is_merged())
         };
@@ -128,7 +132,11 @@ impl<T: Order> Reader<'_, T> {
         let mut first = start.max(1);
         while first < start + n {
             let end = (first + BLOCK).min(start + n);
-            if (first..end).fold(false, |any, i| any | (key(i) < key(i - 1))) {
+            let mut any = false;
+            for i in first..end {
+                any |= key(i) < key(i - 1);
+            }
+            if any {
                 return false;
             }
             first = end;
@@ -298,7 +306,7 @@ unsafe fn turn<K: Key, const N: usize>(from: &[[K; N]], rows: usize, cols: usize
     let step = size_of::<[K; N]>() as isize;
     let plane = Plane { rows, cols, src: step, dst: step };
     // SAFETY: the caller's; numbers are plain elements of the sizes there are.
-    unsafe { transpose::<K>(plane, from.as_ptr().cast(), to.cast(), false) }
+    unsafe { transpose_near::<K>(plane, from.as_ptr().cast(), to.cast()) }
 }
 
 /// The same for what [`sorted`] cannot: the places of a line, one line at a time.

@@ -64,6 +64,27 @@ pub unsafe fn transpose<E: Copy>(plane: Plane, src: *const u8, dst: *mut u8, pas
     }
 }
 
+/// [`transpose`] of a small plane within the first-level cache, whose rows need not be brought together first.
+///
+/// # Safety
+/// As [`transpose`].
+pub unsafe fn transpose_near<E: Copy>(plane: Plane, src: *const u8, dst: *mut u8) {
+    let size = size_of::<E>();
+    let side = LINE / size;
+    // SAFETY: squares are parts of the plane; the caller's contract.
+    unsafe {
+        if !plane.rows.is_multiple_of(side) || !plane.cols.is_multiple_of(side) {
+            return transpose::<E>(plane, src, dst, false);
+        }
+        for i in (0..plane.rows).step_by(side) {
+            for j in (0..plane.cols).step_by(side) {
+                let src = src.offset(i as isize * plane.src).add(j * size);
+                small_squares::<E>(plane, src, dst.offset(j as isize * plane.dst).add(i * size));
+            }
+        }
+    }
+}
+
 /// As many rows as a line has elements, and several times as many columns. Rows far apart may fall on one set of the
 /// L1 cache, which cannot hold them all: they are read whole, and put side by side.
 ///

@@ -9,7 +9,7 @@ use crate::kernel::walk::{GRAIN, split};
 use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run};
 use crate::promote::result_type;
 use crate::shape::{Shape, checked_numel, display};
-use crate::{Bool, DType, Element, Error, Result, Scalar, attrs, with_type};
+use crate::{Bool, DType, Element, Error, Result, Scalar, attrs, isa_versions, with_type};
 use smallvec::smallvec;
 
 attrs! {
@@ -175,15 +175,12 @@ fn run_searchsorted(a: &KernelArgs) -> Result<()> {
     let out = Shared(a.out(0).ptr::<i64>());
     with_type!(all a.ins[0].dtype, T => {
         let (sorted, values) = (dense::<T>(&a.ins[0], a.par), dense::<T>(&a.ins[1], a.par));
+        let search = if right { searcher::<T, true>() } else { searcher::<T, false>() };
         split(a.par, values.len(), GRAIN / 16, |range| {
-            // SAFETY: elements of the contiguous output, this chunk's own.
-            let out = unsafe { std::slice::from_raw_parts_mut(out.at(range.start as isize), range.len()) };
-            for (values, out) in values[range].chunks(ABREAST).zip(out.chunks_mut(ABREAST)) {
-                if right {
-                    search(&sorted, values, |x, v| x <= v, out);
-                } else {
-                    search(&sorted, values, |x, v| x < v, out);
-                }
+            // SAFETY: elements of the contiguous output, this chunk's own; the search has no condition.
+            unsafe {
+                let out = std::slice::from_raw_parts_mut(out.at(range.start as isize), range.len());
+                search(&sorted, &values[range], out);
             }
         });
     });
@@ -193,26 +190,44 @@ fn run_searchsorted(a: &KernelArgs) -> Result<()> {
 /// Values whose places are sought side by side: each step waits for memory.
 const ABREAST: usize = 16;
 
-/// For each value, how many of the sorted ones go `before` it. At most [`ABREAST`] values. The steps are those of a
-/// binary search and the same for all values, so that there is no branch to guess.
+/// For each value, how many of the sorted ones go before it (`RIGHT`: or are equal). The steps are those of a binary
+/// search and the same for all values, so that there is no branch to guess.
+///
+/// # Safety
+/// None; the type is that of functions compiled for an instruction set.
 #[inline(always)]
-fn search<T: Order>(sorted: &[T], values: &[T], before: impl Fn(T::Key, T::Key) -> bool, out: &mut [i64]) {
-    let Some(last) = values.last().filter(|_| !sorted.is_empty()) else { return out.fill(0) };
-    let keys: [T::Key; ABREAST] = std::array::from_fn(|l| values.get(l).unwrap_or(last).key());
-    let mut at = [0usize; ABREAST];
-    let mut len = sorted.len();
-    while len > 1 {
-        let half = len / 2;
-        for l in 0..ABREAST {
-            // SAFETY: a place is at most the length less `len`.
-            let probe = unsafe { sorted.get_unchecked(at[l] + half - 1) };
-            at[l] += if before(probe.key(), keys[l]) { half } else { 0 };
+unsafe fn search_body<T: Order, const RIGHT: bool>(sorted: &[T], values: &[T], out: &mut [i64]) {
+    let before = |x: &T, v: T::Key| if RIGHT { x.key() <= v } else { x.key() < v };
+    let Some(&first) = values.first().filter(|_| !sorted.is_empty()) else { return out.fill(0) };
+    for (values, out) in values.chunks(ABREAST).zip(out.chunks_mut(ABREAST)) {
+        let mut keys = [first.key(); ABREAST];
+        for l in 0..values.len() {
+            keys[l] = values[l].key();
         }
-        len -= half;
+        let mut at = [0usize; ABREAST];
+        let mut len = sorted.len();
+        while len > 1 {
+            let half = len / 2;
+            for l in 0..ABREAST {
+                // SAFETY: a place is at most the length less `len`.
+                let probe = unsafe { sorted.get_unchecked(at[l] + half - 1) };
+                at[l] += half & usize::from(before(probe, keys[l])).wrapping_neg();
+            }
+            len -= half;
+        }
+        for l in 0..values.len() {
+            // SAFETY: as above.
+            let probe = unsafe { sorted.get_unchecked(at[l]) };
+            out[l] = (at[l] + usize::from(before(probe, keys[l]))) as i64;
+        }
     }
-    for (l, out) in out.iter_mut().enumerate() {
-        *out = (at[l] + usize::from(before(sorted[at[l]].key(), keys[l]))) as i64;
-    }
+}
+
+isa_versions! {
+    /// The search for elements of a type.
+    fn searcher -> unsafe fn(&[T], &[T], &mut [i64]) = search_body;
+    generics [T: Order, const RIGHT: bool] names [T, RIGHT] fast true;
+    args (sorted: &[T], values: &[T], out: &mut [i64])
 }
 
 /// `searchsorted(a, v, side)`: where each value would go into the sorted array; NaN is the greatest.
