@@ -61,8 +61,12 @@ retest: ## Run the tests again on an unchanged tree
 .PHONY: check
 check: fmt lint sizes deps clippy types docs cuda test ## What CI runs, cheapest first
 
+.PHONY: accuracy
+accuracy: ## Every float32 number through the elementary functions, on each instruction set
+	cargo test --release --package mxnp-core --test accuracy -- --ignored
+
 .PHONY: check-all
-check-all: check model-check matrix wheel sdist ## The rest: model checking, every ISA x engine x threads, packages
+check-all: check model-check accuracy matrix wheel sdist ## The rest: model checking, every ISA x engine x threads, packages
 
 ##@ The checks one by one
 

@@ -34,6 +34,12 @@ def _spread(name: str) -> Row:
     return _documented(row, name)
 
 
+def _squares(xp: Any, x: Any, *, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
+    """The sum of squares about the mean over axes."""
+    apart = x - x.mean(axes(axis), keepdims=True)
+    return (apart * apart).sum(axes(axis), keepdims=keepdims)
+
+
 def _chosen(name: str) -> Row:
     """An extreme value, or a truth of all elements, over axes."""
 
@@ -63,4 +69,5 @@ ROWS: dict[str, Row] = {
     **{name: _spread(name) for name in ("var", "std")},
     **{name: _chosen(name) for name in ("max", "min", "all", "any")},
     **{name: _placed(name) for name in ("argmax", "argmin")},
+    "_squares": _squares,
 }

@@ -1,5 +1,5 @@
 //! Walks the lines of contiguous arrays along one axis, for kernels that need a whole line before they write it
-//! (softmax and its kin): long rows where they lie, all others side by side in scratch memory, so that a vector
+//! (softmax and its kin): rows where they lie, all others side by side in scratch memory, so that a vector
 //! goes across lines. Knows no formula. Which form a line takes, and so its bits, is a matter of the shape alone.
 
 use crate::kernel::lane::Lane;
@@ -10,8 +10,10 @@ use crate::par::Parallel;
 use crate::view::{View, ViewMut};
 use std::borrow::Cow;
 
-/// Rows of at least this many contiguous elements are computed where they lie.
-const ROW: usize = 32;
+/// Elements of the rows that a kernel gets together: what it does to one after the other keeps near.
+const GROUP: usize = 2048;
+/// The most rows of a group.
+pub const ROWS: usize = 32;
 /// Lines side by side, and where lines are so long that fewer keep to the cache.
 const SIDE: usize = 64;
 const SLIM: usize = 16;
@@ -21,11 +23,20 @@ const GRAIN: usize = 16 * 1024;
 
 /// A kernel over lines of `K` operands of `T`.
 pub trait Lines<T: Lane, const K: usize>: Sync {
-    /// Computes row `line` of `n` contiguous elements; `scratch` has room for a row and 64 elements more.
+    /// Computes `count` rows from row `first` on, of `n` contiguous elements each, at most [`ROWS`]; `scratch` has room
+    /// for the rows.
     ///
     /// # Safety
-    /// `n` elements are readable from each of `ins` and writable from `out`, which overlaps none of them.
-    unsafe fn row(&self, line: usize, ins: [*const T; K], n: usize, out: *mut T, scratch: *mut T::Wide);
+    /// The rows are readable from each of `ins` and writable from `out`, which overlaps none of them.
+    unsafe fn rows(
+        &self,
+        first: usize,
+        count: usize,
+        ins: [*const T; K],
+        n: usize,
+        out: *mut T,
+        scratch: *mut T::Wide,
+    );
 
     /// Computes `side` lines at once (16 or 64): element i of line k is at `i * side + k` of each block. The result
     /// goes to the first block.
@@ -65,14 +76,16 @@ pub fn run<T: Lane, const K: usize>(
     let ins: [Cow<[T]>; K] = ins.map(|view| dense::<T>(view, par));
     let from = ins.each_ref().map(|data| Shared(data.as_ptr().cast_mut()));
     let to = Shared(out.ptr::<T>());
-    if sizes.after == 1 && (n >= ROW || !kernel.has_blocks()) {
-        split(par, sizes.lines, GRAIN / n, |rows| {
-            with_scratch((n + 64) * size_of::<T::Wide>(), |scratch| {
-                for line in rows {
-                    // SAFETY: row `line` of each array; this chunk's own of the output.
+    if sizes.after == 1 {
+        let group = (GROUP / n).clamp(1, ROWS);
+        split(par, sizes.lines.div_ceil(group), GRAIN / (n * group), |groups| {
+            with_scratch(group * n * size_of::<T::Wide>(), |scratch| {
+                for first in groups.map(|i| i * group) {
+                    let count = group.min(sizes.lines - first);
+                    // SAFETY: rows `first` and on of each array; this chunk's own of the output.
                     unsafe {
-                        let ins = from.map(|from| from.at((line * n) as isize).cast_const());
-                        kernel.row(line, ins, n, to.at((line * n) as isize), scratch.cast());
+                        let ins = from.map(|from| from.at((first * n) as isize).cast_const());
+                        kernel.rows(first, count, ins, n, to.at((first * n) as isize), scratch.cast());
                     }
                 }
             });
@@ -194,7 +207,7 @@ fn gathered<T: Lane, const K: usize>(
 ) {
     let Sizes { n, after, lines } = sizes;
     split(par, lines, GRAIN / n, |range| {
-        with_scratch((n + 64) * size_of::<T::Wide>(), |scratch| {
+        with_scratch(n * size_of::<T::Wide>(), |scratch| {
             let mut rows: [Vec<T>; K] = std::array::from_fn(|_| vec![T::default(); n]);
             let mut result = vec![T::default(); n];
             for line in range {
@@ -207,7 +220,7 @@ fn gathered<T: Lane, const K: usize>(
                         }
                     }
                     let ins = rows.each_ref().map(|row| row.as_ptr());
-                    kernel.row(line, ins, n, result.as_mut_ptr(), scratch.cast());
+                    kernel.rows(line, 1, ins, n, result.as_mut_ptr(), scratch.cast());
                     for i in 0..n {
                         *to.at((start + i * after) as isize) = result[i];
                     }

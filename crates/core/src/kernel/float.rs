@@ -20,8 +20,6 @@ pub trait Float: Inexact + Ordered + PartialOrd {
     /// Below the first, exp is 0; above the second, infinite.
     const EXP_LOW: f64;
     const EXP_HIGH: f64;
-    /// Terms of e^x's series that this precision needs on |x| <= ln(2) / 2.
-    const EXP_TERMS: usize;
     /// Below this argument exp may be subnormal.
     const EXP_SUBNORMAL: f64;
     /// The type for what one precision cannot hold: double precision, fused if this is.
@@ -73,7 +71,6 @@ macro_rules! floats {
             /// AArch64's baseline has the instruction.
             const FUSED: bool = cfg!(target_arch = "aarch64");
             $(const $name: f64 = $value;)*
-            const EXP_TERMS: usize = if $single { 6 } else { 12 };
             type Double = f64;
             #[inline(always)]
             fn of(v: f64) -> $t { v as $t }
@@ -147,7 +144,7 @@ macro_rules! floats {
 floats! {
     f32, u32, i32, 23, 127, 12582912.0, std::f32::consts::FRAC_1_SQRT_2, 12, true;
         LN2_HI = 0.693359375, LN2_LO = -0.00021219444005469057,
-        EXP_LOW = -104.0, EXP_HIGH = 88.72283935546875, EXP_SUBNORMAL = -87.0;
+        EXP_LOW = -104.0, EXP_HIGH = 88.72283172607422, EXP_SUBNORMAL = -87.0;
     f64, u64, i64, 52, 1023, 6755399441055744.0, std::f64::consts::FRAC_1_SQRT_2, 27, false;
         LN2_HI = 0.6931471803691238, LN2_LO = 1.9082149292705877e-10,
         EXP_LOW = -746.0, EXP_HIGH = 709.782712893384, EXP_SUBNORMAL = -708.0;
@@ -207,7 +204,6 @@ macro_rules! fused {
             const EXP_LOW: f64 = <$t as Float>::EXP_LOW;
             const EXP_HIGH: f64 = <$t as Float>::EXP_HIGH;
             const EXP_SUBNORMAL: f64 = <$t as Float>::EXP_SUBNORMAL;
-            const EXP_TERMS: usize = <$t as Float>::EXP_TERMS;
             type Double = Fused<f64>;
             #[inline(always)]
             fn of(v: f64) -> Self { Fused(v as $t) }

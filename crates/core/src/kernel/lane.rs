@@ -6,10 +6,12 @@ use crate::{Bool, Complex32, Complex64, Element, bf16, f16};
 
 /// An element type with the type its formulas are evaluated in.
 pub trait Lane: Element {
-    type Wide: Copy + Default;
+    type Wide: Lane<Wide = Self::Wide, Fused = Self::Fused> + Default;
     /// As `Wide`, for code compiled for a set that multiplies and adds with one rounding.
     type Fused: Copy + Default;
-    /// Whether kernels for it are compiled for every instruction set.
+    /// Whether it computes as another type.
+    const HALF: bool = size_of::<Self>() != size_of::<Self::Wide>();
+    /// Whether kernels for it are compiled for every instruction set (those of halves are their wide type's).
     const FAST: bool;
     /// Whether reductions of it are.
     const FOLDS: bool;

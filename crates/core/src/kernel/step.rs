@@ -1,7 +1,8 @@
 //! Turns formulas into steps: one loop per arity over contiguous tiles, compiled for each instruction set.
 //!
 //! Rationale: results of a block go through a local array, because an output may lie on an input and the
-//! compiler would otherwise guard its vector loop with an overlap check that such calls fail.
+//! compiler would otherwise guard its vector loop with an overlap check that such calls fail. Halves are widened
+//! and narrowed around the step of their wide type, tile by tile: one loop for each formula, not three.
 
 use crate::kernel::lane::{Arithmetic, CastFrom, Contracted, Lane, Plain};
 use crate::op::StepFn;
@@ -213,11 +214,27 @@ unsafe fn cast_body<A: Lane, R: Lane + CastFrom<A::Wide>>(n: usize, ins: &[*cons
 }
 
 isa_versions! {
-    /// The step of a formula of one operand.
-    pub fn unary -> StepFn = unary_body;
+    fn unary_of -> StepFn = unary_body;
     generics [F: Formula1<A::Wide, O = R::Wide> + Formula1<A::Fused, O = R::Fused>, A: Lane, R: Lane]
     names [F, A, R] modes [Plain, Contracted]
     fast A::FAST && R::FAST; args (n: usize, ins: &[*const u8], out: *mut u8)
+}
+
+/// The step of a formula of one operand.
+pub fn unary<F, A: Lane, R: Lane>() -> StepFn
+where
+    F: Formula1<A::Wide, O = R::Wide> + Formula1<A::Fused, O = R::Fused>,
+{
+    /// # Safety
+    /// As [`StepFn`], for an input of `A` and an output of `R`.
+    unsafe fn halves<F, A: Lane, R: Lane>(n: usize, ins: &[*const u8], out: *mut u8)
+    where
+        F: Formula1<A::Wide, O = R::Wide> + Formula1<A::Fused, O = R::Fused>,
+    {
+        // SAFETY: the caller's contract.
+        unsafe { widened::<A, A, R>(unary_of::<F, A::Wide, R::Wide>(), n, ins, out) }
+    }
+    if A::HALF || R::HALF { halves::<F, A, R> } else { unary_of::<F, A, R>() }
 }
 
 /// The step of a formula of one operand whose result is of another kind, compiled for the baseline only.
@@ -236,11 +253,27 @@ pub fn unary_to<F: Formula1<A::Wide, O = R::Wide>, A: Lane, R: Lane>() -> StepFn
 }
 
 isa_versions! {
-    /// The step of a formula of two operands.
-    pub fn binary -> StepFn = binary_body;
+    fn binary_of -> StepFn = binary_body;
     generics [F: Formula2<A::Wide, O = R::Wide> + Formula2<A::Fused, O = R::Fused>, A: Lane, R: Lane]
     names [F, A, R] modes [Plain, Contracted]
     fast A::FAST && R::FAST; args (n: usize, ins: &[*const u8], out: *mut u8)
+}
+
+/// The step of a formula of two operands.
+pub fn binary<F, A: Lane, R: Lane>() -> StepFn
+where
+    F: Formula2<A::Wide, O = R::Wide> + Formula2<A::Fused, O = R::Fused>,
+{
+    /// # Safety
+    /// As [`StepFn`], for two inputs of `A` and an output of `R`.
+    unsafe fn halves<F, A: Lane, R: Lane>(n: usize, ins: &[*const u8], out: *mut u8)
+    where
+        F: Formula2<A::Wide, O = R::Wide> + Formula2<A::Fused, O = R::Fused>,
+    {
+        // SAFETY: the caller's contract.
+        unsafe { widened::<A, A, R>(binary_of::<F, A::Wide, R::Wide>(), n, ins, out) }
+    }
+    if A::HALF || R::HALF { halves::<F, A, R> } else { binary_of::<F, A, R>() }
 }
 
 isa_versions! {
@@ -251,17 +284,109 @@ isa_versions! {
 }
 
 isa_versions! {
-    /// The step of a formula of three operands.
-    pub fn ternary -> StepFn = ternary_body;
+    fn ternary_of -> StepFn = ternary_body;
     generics [F: Formula3<C::Wide, A::Wide, O = A::Wide>, C: Lane, A: Lane] names [F, C, A]
     fast A::FAST; args (n: usize, ins: &[*const u8], out: *mut u8)
+}
+
+/// The step of a formula of three operands.
+pub fn ternary<F: Formula3<C::Wide, A::Wide, O = A::Wide>, C: Lane, A: Lane>() -> StepFn {
+    /// # Safety
+    /// As [`StepFn`], for inputs of `C`, `A` and `A` and an output of `A`.
+    unsafe fn halves<F: Formula3<C::Wide, A::Wide, O = A::Wide>, C: Lane, A: Lane>(
+        n: usize,
+        ins: &[*const u8],
+        out: *mut u8,
+    ) {
+        // SAFETY: the caller's contract.
+        unsafe { widened::<C, A, A>(ternary_of::<F, C::Wide, A::Wide>(), n, ins, out) }
+    }
+    if A::HALF { halves::<F, C, A> } else { ternary_of::<F, C, A>() }
 }
 
 isa_versions! {
     /// The step that converts.
     pub fn cast_of -> StepFn = cast_body;
     generics [A: Lane, R: Lane + CastFrom<A::Wide>] names [A, R]
-    fast A::FAST && R::FAST; args (n: usize, ins: &[*const u8], out: *mut u8)
+    fast (A::FAST || A::HALF) && (R::FAST || R::HALF); args (n: usize, ins: &[*const u8], out: *mut u8)
+}
+
+/// Elements that are wide at once.
+const WIDENED: usize = 512;
+
+/// Runs the wide types' step `f` between conversions: on up to three operands, the first of `C` and the others of `A`.
+///
+/// # Safety
+/// As [`StepFn`].
+#[inline(always)]
+unsafe fn widened<C: Lane, A: Lane, R: Lane>(f: StepFn, n: usize, ins: &[*const u8], out: *mut u8) {
+    // Room for the widest element, float32.
+    let mut tiles = [[0u32; WIDENED]; 3];
+    let mut results = [0u32; WIDENED];
+    let mut done = 0;
+    while done < n {
+        let take = WIDENED.min(n - done);
+        let mut at = [std::ptr::null(); 3];
+        // SAFETY: `take` elements from `done` on are readable and writable; tiles hold halves' wide elements.
+        unsafe {
+            for (k, &start) in ins.iter().enumerate() {
+                let (half, size) = if k == 0 { (C::HALF, size_of::<C>()) } else { (A::HALF, size_of::<A>()) };
+                at[k] = start.add(done * size);
+                if half {
+                    let tile = tiles[k].as_mut_ptr().cast();
+                    (if k == 0 { widen_of::<C>() } else { widen_of::<A>() })(take, &[at[k]], tile);
+                    at[k] = tile;
+                }
+            }
+            let to = out.add(done * size_of::<R>());
+            if R::HALF {
+                let result = results.as_mut_ptr().cast();
+                f(take, &at[..ins.len()], result);
+                narrow_of::<R>()(take, &[result], to);
+            } else {
+                f(take, &at[..ins.len()], to);
+            }
+        }
+        done += take;
+    }
+}
+
+/// # Safety
+/// As [`StepFn`], from `A` to its wide type.
+#[inline(always)]
+unsafe fn widen_body<A: Lane>(n: usize, ins: &[*const u8], out: *mut u8) {
+    // SAFETY: the caller's contract; a block is readable where `blocks` points.
+    unsafe {
+        blocks!(1, n, [(ins[0], size_of::<A>())], out: A::Wide, |at, results| {
+            for k in 0..BLOCK {
+                results[k] = (*at[0].cast::<A>().add(k)).widen();
+            }
+        })
+    }
+}
+
+/// # Safety
+/// As [`StepFn`], to `A` from its wide type.
+#[inline(always)]
+unsafe fn narrow_body<A: Lane>(n: usize, ins: &[*const u8], out: *mut u8) {
+    // SAFETY: the caller's contract; a block is readable where `blocks` points.
+    unsafe {
+        blocks!(1, n, [(ins[0], size_of::<A::Wide>())], out: A, |at, results| {
+            for k in 0..BLOCK {
+                results[k] = A::narrow(*at[0].cast::<A::Wide>().add(k));
+            }
+        })
+    }
+}
+
+isa_versions! {
+    fn widen_of -> StepFn = widen_body;
+    generics [A: Lane] names [A] fast A::HALF; args (n: usize, ins: &[*const u8], out: *mut u8)
+}
+
+isa_versions! {
+    fn narrow_of -> StepFn = narrow_body;
+    generics [A: Lane] names [A] fast A::HALF; args (n: usize, ins: &[*const u8], out: *mut u8)
 }
 
 /// The step that converts `from` to `to` (a copy where they are the same).

@@ -11,6 +11,7 @@ use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
 use crate::promote::to_float;
 use crate::rules::{Sym, Vjp};
 use crate::shape::{AxisList, Shape, check_axes, check_axis, display, reduced};
+use crate::simd::vector::Wide;
 use crate::view::{View, ViewMut};
 use crate::{DType, Error, Layout, Result, attrs, with_type};
 use smallvec::{SmallVec, smallvec};
@@ -67,7 +68,7 @@ fn run_normalize(a: &KernelArgs) -> Result<()> {
 }
 
 /// Reduced axes become the last ones, so that what is normalised together is a row.
-fn normalize_rows<T: Lane<Wide: Float>>(a: &KernelArgs) {
+fn normalize_rows<T: Lane<Wide: Float + Wide>>(a: &KernelArgs) {
     let attrs = a.attrs.get::<Normalize>();
     let (x, out) = (&a.ins[0], a.out(0));
     let ndim = x.layout.ndim();

@@ -6,8 +6,9 @@ use crate::kernel::fold_arg::{Contest, First};
 use crate::kernel::lane::{CastFrom, Lane};
 use crate::kernel::num::{Num, Ordered};
 use crate::kernel::reduce::Fold;
+use crate::kernel::{packed, squares};
 use crate::op::{Grad, InferArgs, Inferred, Meta, Op, Run, Saves};
-use crate::ops::arith::{self, select};
+use crate::ops::arith::select;
 use crate::ops::scan::linear::product_before;
 use crate::ops::{compare, exp_log};
 use crate::promote::to_float;
@@ -215,7 +216,10 @@ fn sum(x: DType, out: DType) -> Option<Fold> {
         };
     }
     if x == out {
-        return with_type!(all out, T => Some(fold::of::<Sum, T, T>()));
+        let fold = with_type!(all out, T => fold::of::<Sum, T, T>());
+        return Some(
+            with_type!(floats out, T => Fold { inner: packed::fold_sums::<T>(), ..fold }, else fold),
+        );
     }
     wide!(Bool: Bool => I64: i64, I8: i8 => I64: i64, I16: i16 => I64: i64, I32: i32 => I64: i64,
         U8: u8 => U64: u64, U16: u16 => U64: u64, U32: u32 => U64: u64)
@@ -389,9 +393,37 @@ fn deviation<'r>(attrs: &Attrs, x: Sym<'r>) -> (Sym<'r>, AxisList, f64) {
     (x - mean, over, (n - attrs.get::<Moment>().ddof).max(0.0))
 }
 
+fn infer_squares(a: &InferArgs) -> Result<Inferred> {
+    let attrs = a.attrs.get::<Reduce>();
+    let (_, shape) = shape_of(a, attrs.axis.as_deref(), attrs.keepdims)?;
+    let dtype = a.ins[0].dtype;
+    Ok(Inferred { ins: smallvec![dtype], outs: smallvec![Meta::new(shape, dtype)] })
+}
+
+/// The sum of squares of float32 or float64 about their mean, read once. Private to the bodies of moments.
+pub static SQUARES: Op = Op {
+    attrs: Reduce::read,
+    grad: Grad::None("it stands in bodies only"),
+    ..Op::new(
+        "_squares",
+        1,
+        infer_squares,
+        Run::Reduce {
+            fold: |x, _| match x {
+                DType::F32 => Some(squares::fold::<f32>()),
+                DType::F64 => Some(squares::fold::<f64>()),
+                _ => None,
+            },
+            axes,
+        },
+    )
+};
+
 fn variance<'r>(attrs: &Attrs, x: Sym<'r>) -> Sym<'r> {
-    let (d, over, n) = deviation(attrs, x);
-    total(d.unary(&arith::SQUARE), &over, attrs.get::<Moment>().keepdims) / n
+    let shape = x.shape();
+    let over = moment_axes(attrs, shape.len());
+    let Moment { keepdims, ddof, .. } = *attrs.get::<Moment>();
+    wide(x).with(&SQUARES, sum_attrs(&over, keepdims)) / (count(&shape, &over) - ddof).max(0.0)
 }
 
 /// The gradient of a moment as its input sees it, kept axes restored.
@@ -435,4 +467,4 @@ pub static STD: Op = Op {
     )
 };
 
-pub const OPS: &[&Op] = &[&SUM, &PROD, &MAX, &MIN, &ANY, &ALL, &ARGMAX, &ARGMIN, &MEAN, &VAR, &STD];
+pub const OPS: &[&Op] = &[&SUM, &PROD, &MAX, &MIN, &ANY, &ALL, &ARGMAX, &ARGMIN, &MEAN, &SQUARES, &VAR, &STD];

@@ -2,6 +2,7 @@
 //! there are. Everything else is plain loops, compiled once for each set. Knows no formula.
 
 use crate::Element;
+use crate::simd::float::FloatVector;
 
 /// A register full of `Item`s.
 ///
@@ -62,7 +63,7 @@ pub unsafe trait Vector: Copy {
     /// # Safety
     /// As the trait's.
     unsafe fn store_first(self, to: *mut Self::Item, n: usize);
-    /// The sum of all lanes.
+    /// The sum of all lanes, half by half.
     ///
     /// # Safety
     /// As the trait's.
@@ -71,17 +72,17 @@ pub unsafe trait Vector: Copy {
 
 /// An element type with a vector for each instruction set.
 pub trait Wide: Element + std::ops::AddAssign {
-    type Baseline: Vector<Item = Self>;
+    type Baseline: FloatVector<Item = Self>;
     #[cfg(target_arch = "x86_64")]
-    type Avx2: Vector<Item = Self>;
+    type Avx2: FloatVector<Item = Self>;
     #[cfg(target_arch = "x86_64")]
-    type Avx512: Vector<Item = Self>;
+    type Avx512: FloatVector<Item = Self>;
 }
 
 /// Sixteen bytes, by lanes, where there is no module for the set.
 #[cfg(not(target_arch = "x86_64"))]
 #[derive(Clone, Copy)]
-pub struct Plain<T, const N: usize>([T; N]);
+pub struct Plain<T, const N: usize>(pub(super) [T; N]);
 
 #[cfg(not(target_arch = "x86_64"))]
 macro_rules! plain {
@@ -154,7 +155,14 @@ macro_rules! plain {
             }
             #[inline(always)]
             unsafe fn total(self) -> $t {
-                self.0.iter().sum()
+                let (mut x, mut half) = (self.0, $n / 2);
+                while half > 0 {
+                    for l in 0..half {
+                        x[l] += x[l + half];
+                    }
+                    half /= 2;
+                }
+                x[0]
             }
         }
     };
@@ -248,13 +256,13 @@ mod x86 {
         _mm512_fmadd_ps _mm512_add_ps;
         first |p, n| _mm512_maskz_loadu_ps(((1u32 << n) - 1) as u16, p);
         store |v, to, n| _mm512_mask_storeu_ps(to, ((1u32 << n) - 1) as u16, v);
-        total |x| _mm512_reduce_add_ps(x));
+        total |x| _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps::<1>(x)).total());
     vector!(__m512d, f64, 8, 8, [4, 6], true, 4 doubles;
         _mm512_setzero_pd _mm512_loadu_pd _mm512_storeu_pd _mm512_set1_pd
         _mm512_fmadd_pd _mm512_add_pd;
         first |p, n| _mm512_maskz_loadu_pd(((1u32 << n) - 1) as u8, p);
         store |v, to, n| _mm512_mask_storeu_pd(to, ((1u32 << n) - 1) as u8, v);
-        total |x| _mm512_reduce_add_pd(x));
+        total |x| _mm256_add_pd(_mm512_castpd512_pd256(x), _mm512_extractf64x4_pd::<1>(x)).total());
     vector!(__m256, f32, 8, 4, [3, 3], false, 8 singles;
     _mm256_setzero_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_set1_ps
     _mm256_fmadd_ps _mm256_add_ps;

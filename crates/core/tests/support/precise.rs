@@ -263,6 +263,29 @@ impl P {
         let series = P::series(self, |t, k| t * (z + z) / p(2.0 * k + 1.0));
         series * (-z).exp() * p(2.0) / SQRT_PI
     }
+    /// Newton's method from a guess of S. Winitzki's ("A handy approximation for the error function and its inverse").
+    pub fn erfinv(self) -> P {
+        if self.0.abs() >= 1.0 || self.0 == 0.0 {
+            return if self.0.abs() == 1.0 {
+                p(f64::INFINITY.copysign(self.0))
+            } else {
+                p(self.0 / (1.0 - self.0.abs()).max(0.0))
+            };
+        }
+        let a = self.0.abs();
+        let log = ((1.0 - a) * (1.0 + a)).ln();
+        let part = 2.0 / (std::f64::consts::PI * 0.147) + log / 2.0;
+        let mut y = p(((part * part - log / 0.147).sqrt() - part).sqrt());
+        let beyond = p(1.0) - self.abs();
+        for _ in 0..8 {
+            // Near 1 by the complement, which keeps its digits.
+            let off = if a < 0.5 { y.erf() - self.abs() } else { beyond - y.erfc() };
+            let density = (-(y * y)).exp() * p(2.0) / SQRT_PI;
+            let step = off / density;
+            y = y - step / (p(1.0) + y * step);
+        }
+        if self.0 < 0.0 { -y } else { y }
+    }
     pub fn gelu(self) -> P {
         self * (-self / p(2.0).sqrt()).erfc() * p(0.5)
     }

@@ -1,10 +1,10 @@
 //! The error function, its inverse, and gelu.
 
 use super::exp::{core, falling, short};
-use super::{at_least, at_most, exp, horner, log, product_error};
+use super::{at_least, at_most, exp, horner, log, product_error, two_sum};
 use crate::kernel::float::Float;
 use crate::kernel::num::Num;
-use std::f64::consts::FRAC_2_SQRT_PI;
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, SQRT_2};
 
 /// erf(x) / x - 1 on [0, 1], z = x^2: 2^-29 and 2^-62 of erf(x).
 #[inline(always)]
@@ -96,46 +96,75 @@ pub fn erf<T: Float>(x: T) -> T {
     if a == a { y } else { x }
 }
 
-/// t times the normal distribution's tail beyond t, for t in [0, 39]. e^(t^2 / 2) times the tail is v = k / (t + k)
-/// times a polynomial in v - 1/4, 2^-62 off.
+/// e^(t^2 / 2) times the normal distribution's tail beyond t in [0, 39] is v = k / (t + k) times a polynomial in
+/// v - 1/4, 2^-62 off.
+const TAIL: [f64; 25] = [
+    0.10591795599691955,
+    0.13631070816731394,
+    0.16276693585805133,
+    0.17857666560909177,
+    0.1775233955898836,
+    0.15652577281811994,
+    0.11799818236858299,
+    0.07043700054833503,
+    0.02611498923283367,
+    -0.003809551675307702,
+    -0.014546626968855244,
+    -0.010019474221610293,
+    -0.00018533462128279805,
+    0.005470416611565157,
+    0.003934287357982502,
+    -0.0009320804055260911,
+    -0.004246429609421564,
+    0.003158778071350561,
+    -0.009451377620522191,
+    0.02152305907267954,
+    -0.023318428358632147,
+    0.013686353420704492,
+    -0.004269015313975322,
+    0.0005350230515950768,
+    1.3180190992978525e-05,
+];
+
+/// A polynomial and what its rounding lost: of the last terms, whose errors count, more where products are rounded.
+#[inline(always)]
+fn horner_parts<T: Float, const N: usize>(w: T, coefficients: &[f64; N]) -> (T, T) {
+    let mut sum = T::of(coefficients[N - 1]);
+    let parts = if T::FUSED { 3 } else { 8 };
+    for k in (parts..N - 1).rev() {
+        sum = sum.fma(w, T::of(coefficients[k]));
+    }
+    let mut low = T::ZERO;
+    for k in (0..parts).rev() {
+        let product = w.mul(sum);
+        let lost = w.fma(low, product_error(w, sum, product));
+        (sum, low) = two_sum(T::of(coefficients[k]), product);
+        low = low.add(lost);
+    }
+    (sum, low)
+}
+
+/// t times the normal distribution's tail beyond t, for t in [0, 39]. Many roundings follow each other: what they lose
+/// is carried beside the result.
 #[inline(always)]
 fn tail<T: Float>(t: T) -> T {
-    let k = T::of(5.0);
-    let v = k.div(t.add(k));
-    let p = horner(
-        v.sub(T::of(0.25)),
-        [
-            0.10591795599691955,
-            0.13631070816731394,
-            0.16276693585805133,
-            0.17857666560909177,
-            0.1775233955898836,
-            0.15652577281811994,
-            0.11799818236858299,
-            0.07043700054833503,
-            0.02611498923283367,
-            -0.003809551675307702,
-            -0.014546626968855244,
-            -0.010019474221610293,
-            -0.00018533462128279805,
-            0.005470416611565157,
-            0.003934287357982502,
-            -0.0009320804055260911,
-            -0.004246429609421564,
-            0.003158778071350561,
-            -0.009451377620522191,
-            0.02152305907267954,
-            -0.023318428358632147,
-            0.013686353420704492,
-            -0.004269015313975322,
-            0.0005350230515950768,
-            1.3180190992978525e-05,
-        ],
-    );
+    const K: f64 = 5.0;
+    let (sum, sum_low) = two_sum(t, T::of(K));
+    let v = T::of(K).div(sum);
+    let product = v.mul(sum);
+    let left = T::of(K).sub(product).sub(product_error(v, sum, product));
+    let v_low = left.sub(v.mul(sum_low)).mul(v.mul(T::of(1.0 / K)));
+    let (p, p_low) = horner_parts(v.sub(T::of(0.25)), &TAIL);
+    // The derivative of v p by v is about 1 + v + 2 v^2 times p.
+    let steep = v.fma(T::of(2.0), T::ONE).fma(v, T::ONE);
+    let scaled = v.mul(p);
+    let scaled_low = product_error(v, p, scaled).add(v.fma(p_low, p.mul(steep.mul(v_low))));
+    let both = t.mul(scaled);
+    let both_low = t.fma(scaled_low, product_error(t, scaled, both));
     let square = t.mul(t);
     let half = T::of(-0.5);
     let e = falling(square.mul(half), Some(product_error(t, t, square).mul(half)));
-    e.mul(t.mul(v.mul(p)))
+    e.fma(both, e.mul(both_low))
 }
 
 /// As [`tail`] for t in [0, 15], to the digits of float32, 2^-28, but in double precision: too many roundings
@@ -180,14 +209,21 @@ pub fn gelu<T: Float>(x: T) -> T {
 }
 
 /// The inverse of [`erf`]: M. B. Giles' single-precision approximation ("Approximating the erfinv function", GPU
-/// Computing Gems 2, 2010), then two steps of Halley's method, in double precision.
+/// Computing Gems 2, 2010), then a step of Halley's method in double precision.
 #[inline(always)]
 pub fn erfinv<T: Float>(x: T) -> T {
-    T::from_double(erfinv_double(x.to_double()))
+    let a = x.absolute();
+    let y = T::from_double(erfinv_double(a.to_double(), T::SINGLE)).with_sign_of(x);
+    let edge = T::INFINITY.with_sign_of(x);
+    let outside = if a == T::ONE { edge } else { T::NAN };
+    let y = if a < T::ONE { y } else { outside };
+    if x == T::ZERO { x } else { y }
 }
 
+/// For x in [0, 1); `short`: to float32's digits. Far from 0 the normal distribution's tail is inverted, which keeps
+/// its digits near 1.
 #[inline(always)]
-fn erfinv_double<T: Float>(x: T) -> T {
+fn erfinv_double<T: Float>(x: T, short: bool) -> T {
     const CENTRE: [f64; 9] = [
         1.50140941,
         0.246640727,
@@ -199,7 +235,7 @@ fn erfinv_double<T: Float>(x: T) -> T {
         3.43273939e-07,
         2.81022636e-08,
     ];
-    const TAIL: [f64; 9] = [
+    const FAR: [f64; 9] = [
         2.83297682,
         1.00167406,
         0.00943887047,
@@ -210,17 +246,36 @@ fn erfinv_double<T: Float>(x: T) -> T {
         0.000100950558,
         -0.000200214257,
     ];
+    // Where float32 has no numbers, 2^-24 off; fitted as the others, but in sqrt(w) - 5.
+    const EDGE: [f64; 7] = [
+        4.849906402,
+        1.010300279,
+        -0.0001386976005,
+        -0.000213710677,
+        7.576729387e-05,
+        -2.193062733e-05,
+        4.999757686e-06,
+    ];
     let w = log(T::ONE.sub(x).mul(T::ONE.add(x))).neg();
     let centre = horner(w.sub(T::of(2.5)), CENTRE);
-    let tail = horner(w.sqrt().sub(T::of(3.0)), TAIL);
-    let mut y = x.mul(if w < T::of(5.0) { centre } else { tail });
-    for _ in 0..2 {
-        let density = exp(y.mul(y).neg()).mul(T::of(FRAC_2_SQRT_PI));
-        let step = erf(y).sub(x).div(density);
-        y = y.sub(step.div(y.fma(step, T::ONE)));
+    let root = w.sqrt();
+    let far = horner(root.sub(T::of(3.0)), FAR);
+    let edge = horner(root.sub(T::of(5.0)), EDGE);
+    let outer = if w < T::of(16.0) { far } else { edge };
+    let y = x.mul(if w < T::of(5.0) { centre } else { outer });
+    let density = exp(y.mul(y).neg()).mul(T::of(FRAC_2_SQRT_PI));
+    let value = if short { erf(y) } else { y.fma(near(y.mul(y)), y) };
+    let step = value.sub(x).div(density);
+    let inner = y.sub(step.div(y.fma(step, T::ONE)));
+    if short {
+        return inner;
     }
-    let edge = T::INFINITY.with_sign_of(x);
-    let outside = if x.absolute() == T::ONE { edge } else { T::NAN };
-    let y = if x.absolute() < T::ONE { y } else { outside };
-    if x == T::ZERO { x } else { y }
+    // The same for t = y sqrt(2) and (1 - x) / 2, whose density is that of y over 2 sqrt(2).
+    // The root of 2 goes on past a double: -9.667293313452913e-17.
+    let t = y.mul(T::of(SQRT_2));
+    let t_low = y.fma(T::of(-9.667293313452913e-17), product_error(y, T::of(SQRT_2), t));
+    let beyond = T::ONE.sub(x).mul(T::of(0.5));
+    let step = tail(t).div(t).sub(beyond).div(density.mul(T::of(0.5 * FRAC_1_SQRT_2)));
+    let outer = step.div(t.mul(step).fma(T::of(-0.5), T::ONE)).sub(t_low).fma(T::of(FRAC_1_SQRT_2), y);
+    if x < T::of(0.7) { inner } else { outer }
 }

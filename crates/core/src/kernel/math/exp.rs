@@ -2,43 +2,59 @@
 
 use super::{at_least, at_most, horner, odd, product_error};
 use crate::kernel::float::Float;
+use crate::simd::float::FloatVector;
 use std::f64::consts::{LN_2, LOG2_E};
 
 /// (e^r - 1 - r) / r^2 for |r| <= ln(2) / 2: 2^-28 and 2^-57 of e^r.
-#[inline(always)]
-fn tail<T: Float>(r: T) -> T {
-    if T::SINGLE {
-        return short_series(r);
-    }
-    horner(
-        r,
-        [
-            0.5000000000000011,
-            0.1666666666666642,
-            0.0416666666665245,
-            0.008333333333486345,
-            0.0013888888945305428,
-            0.00019841269532616684,
-            2.480149120194038e-05,
-            2.755755581467796e-06,
-            2.763097470808922e-07,
-            2.5011977369015077e-08,
-        ],
-    )
-}
+const SHORT: [f64; 5] = [
+    0.49999993504512125,
+    0.16666517883718301,
+    0.041668326453402744,
+    0.008369049217401963,
+    0.0013821101334598731,
+];
+const LONG: [f64; 10] = [
+    0.5000000000000011,
+    0.1666666666666642,
+    0.0416666666665245,
+    0.008333333333486345,
+    0.0013888888945305428,
+    0.00019841269532616684,
+    2.480149120194038e-05,
+    2.755755581467796e-06,
+    2.763097470808922e-07,
+    2.5011977369015077e-08,
+];
 
 #[inline(always)]
-fn short_series<T: Float>(r: T) -> T {
-    horner(
-        r,
-        [
-            0.49999993504512125,
-            0.16666517883718301,
-            0.041668326453402744,
-            0.008369049217401963,
-            0.0013821101334598731,
-        ],
-    )
+fn tail<T: Float>(r: T) -> T {
+    if T::SINGLE { horner(r, SHORT) } else { horner(r, LONG) }
+}
+
+/// e^x of a vector where x is not positive (nor much above): 0 where the result is below the normal range, NaN of
+/// NaN. As [`exp`] otherwise.
+///
+/// # Safety
+/// As [`crate::simd::vector::Vector`]'s.
+#[inline(always)]
+pub unsafe fn decay<V: FloatVector<Item: Float>>(x: V) -> V {
+    let of = V::Item::of;
+    let (low, magic) = (if V::Item::SINGLE { -88.03 } else { -709.1 }, of(0.0).shifted(of(0.0)));
+    // SAFETY: the caller's.
+    unsafe {
+        let x = V::splat(of(low)).max(x);
+        let shifted = x.multiply_add(V::splat(of(LOG2_E)), V::splat(magic));
+        let n = shifted.sub(V::splat(magic));
+        let r = n.multiply_add(V::splat(of(-V::Item::LN2_HI)), x);
+        let r = n.multiply_add(V::splat(of(-V::Item::LN2_LO)), r);
+        let series = if V::Item::SINGLE { &SHORT[..] } else { &LONG[..] };
+        let mut tail = V::splat(of(series[series.len() - 1]));
+        for k in (0..series.len() - 1).rev() {
+            tail = tail.multiply_add(r, V::splat(of(series[k])));
+        }
+        let power = shifted.power_of_two();
+        r.mul(r).multiply_add(tail, r).multiply_add(power, power)
+    }
 }
 
 /// e^x in double precision, to 2^-28 only, where result and x are within the normal range.
@@ -46,7 +62,7 @@ fn short_series<T: Float>(r: T) -> T {
 pub(super) fn short<T: Float>(x: T) -> T {
     let shifted = x.shifted(T::of(LOG2_E));
     let r = shifted.whole().fma(T::of(-LN_2), x);
-    r.mul(r).fma(short_series(r), r).add(T::ONE).scale(shifted)
+    r.mul(r).fma(horner(r, SHORT), r).add(T::ONE).scale(shifted)
 }
 
 /// e^r - 1 for |r| <= ln(2) / 2.
@@ -191,7 +207,7 @@ fn halves<T: Float>(a: T) -> (T, T) {
 /// Infinity where sinh and cosh overflow; NaN for NaN.
 #[inline(always)]
 fn edge<T: Float>(a: T, y: T) -> T {
-    if a <= T::of(T::EXP_HIGH + LN_2) { y } else { a.add(T::INFINITY) }
+    if a <= T::of(if T::SINGLE { 89.4159851 } else { 710.4758600739439 }) { y } else { a.add(T::INFINITY) }
 }
 
 /// On [0, 0.55]: 2^-29 and 2^-55.
@@ -247,4 +263,22 @@ pub fn sigmoid<T: Float>(x: T) -> T {
     let product = y.mul(sum);
     let left = numerator.sub(product).sub(product_error(y, sum, product));
     y.mul(e.sub(sum.sub(T::ONE))).neg().add(left).fma(T::of(0.75), y)
+}
+
+/// x / (1 + e^-x), without overflow on either side.
+#[inline(always)]
+pub fn silu<T: Float>(x: T) -> T {
+    let e = falling(x.absolute().neg(), None);
+    let left = x < T::ZERO;
+    let product = x.mul(e);
+    let numerator = if left { product } else { x };
+    let lost = if left { product_error(x, e, product) } else { T::ZERO };
+    let sum = e.add(T::ONE);
+    let y = numerator.div(sum);
+    // As of `sigmoid`.
+    let product = y.mul(sum);
+    let rest = numerator.sub(product).sub(product_error(y, sum, product)).add(lost);
+    let y = y.mul(e.sub(sum.sub(T::ONE))).neg().add(rest).fma(T::of(0.75), y);
+    let edge = if left { T::ZERO } else { x };
+    if x.absolute() < T::INFINITY { y } else { edge }
 }

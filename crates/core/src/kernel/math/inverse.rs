@@ -1,6 +1,6 @@
 //! Inverse circular and hyperbolic functions.
 
-use super::{horner, log, log1p, odd};
+use super::{horner, log, log1p, odd, product_error, two_sum};
 use crate::kernel::float::Float;
 use std::f64::consts::{FRAC_PI_4, LN_2};
 
@@ -171,18 +171,39 @@ pub fn arcsinh<T: Float>(a: T) -> T {
     y.with_sign_of(a)
 }
 
+/// ln(u) with u = t + sqrt(t (t + 2)) + 1, t = a - 1; what root and sum lost is added over u.
 #[inline(always)]
 pub fn arccosh<T: Float>(a: T) -> T {
     let t = a.sub(T::ONE);
-    // Two roots, not the root of the product: that is a number again far below 1, where there is no result.
-    let near = log1p(t.add(t.sqrt().mul(a.add(T::ONE).sqrt())));
+    let (sum, sum_low) = two_sum(t, T::of(2.0));
+    let square = t.mul(sum);
+    let square_low = t.fma(sum_low, product_error(t, sum, square));
+    let root = square.sqrt();
+    let back = root.mul(root);
+    let lost = square.sub(back).sub(product_error(root, root, back)).add(square_low);
+    let (u, low) = two_sum(root, t);
+    let twice = root.add(root);
+    let rest = low.fma(twice, lost).div(twice.fma(u, twice));
+    let near = log1p(u).add(rest);
     let far = log(a).add(T::of(LN_2));
-    if a < T::of(1e9) { near } else { far }
+    let y = if a < T::of(1e9) { near } else { far };
+    // Far below 1 the square is positive again.
+    let y = if t > T::ZERO { y } else { t.sqrt() };
+    if a == a { y } else { a }
 }
 
+/// ln(1 + w) / 2 with w = 2 x / (1 - x); what sum and quotient lost is added over 1 + w = (1 + x) / (1 - x).
 #[inline(always)]
 pub fn arctanh<T: Float>(a: T) -> T {
     let x = a.absolute();
     let twice = x.add(x);
-    log1p(twice.div(T::ONE.sub(x))).mul(T::of(0.5)).with_sign_of(a)
+    let under = T::ONE.sub(x);
+    let under_low = T::ONE.sub(under).sub(x);
+    let w = twice.div(under);
+    let back = w.mul(under);
+    let lost = twice.sub(back).sub(product_error(w, under, back)).sub(w.mul(under_low));
+    let rest = lost.div(x.add(T::ONE));
+    let y = log1p(w);
+    let y = if x < T::ONE { y.add(rest) } else { y };
+    y.mul(T::of(0.5)).with_sign_of(a)
 }

@@ -13,7 +13,7 @@ mod root;
 
 pub use circular::{TRIG_LIMIT, cos, sin, tan};
 pub use erf::{erf, erfinv, gelu};
-pub use exp::{cosh, exp, exp2, expm1, sigmoid, sinh, tanh};
+pub use exp::{cosh, decay, exp, exp2, expm1, sigmoid, silu, sinh, tanh};
 pub use inverse::{arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctan2_is_rare, arctanh};
 pub use log::{log, log1p, log2, log10, logaddexp, softplus};
 pub use root::{cbrt, power, power_is_rare};
@@ -48,6 +48,14 @@ fn product_error<T: Float>(a: T, b: T, product: T) -> T {
     a_high.mul(b_high).sub(product).add(middle).add(a_low.mul(b_low))
 }
 
+/// The sum rounded, and what it lost.
+#[inline(always)]
+fn two_sum<T: Float>(a: T, b: T) -> (T, T) {
+    let sum = a.add(b);
+    let part = sum.sub(a);
+    (sum, a.sub(sum.sub(part)).add(b.sub(part)))
+}
+
 /// The lesser one; `x` where it is NaN.
 #[inline(always)]
 fn at_most<T: Float>(x: T, limit: f64) -> T {
@@ -61,18 +69,3 @@ fn at_least<T: Float>(x: T, limit: f64) -> T {
     let limit = T::of(limit);
     if x < limit { limit } else { x }
 }
-
-const FACTORIALS: usize = 22;
-
-/// 1 / k!
-pub const INVERSE_FACTORIAL: [f64; FACTORIALS] = {
-    let mut table = [1.0; FACTORIALS];
-    let mut k = 1;
-    let mut factorial = 1.0; // exact up to 22!
-    while k < FACTORIALS {
-        factorial *= k as f64;
-        table[k] = 1.0 / factorial;
-        k += 1;
-    }
-    table
-};

@@ -1,7 +1,7 @@
 //! Cube roots and powers.
 
 use super::exp::exp_of;
-use super::{horner, product_error};
+use super::{horner, product_error, two_sum};
 use crate::kernel::float::Float;
 use crate::kernel::num::Num;
 
@@ -123,12 +123,4 @@ fn log_parts<T: Float>(a: T) -> (T, T) {
     let low = lost.add(lost_too).add(base_low.add(s_low.add(s_low)).add(third_low));
     let high = sum.add(low);
     (high, low.sub(high.sub(sum)))
-}
-
-/// The sum rounded, and what it lost.
-#[inline(always)]
-fn two_sum<T: Float>(a: T, b: T) -> (T, T) {
-    let sum = a.add(b);
-    let part = sum.sub(a);
-    (sum, a.sub(sum.sub(part)).add(b.sub(part)))
 }

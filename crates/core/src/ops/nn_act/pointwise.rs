@@ -17,7 +17,7 @@ formula!(Sigmoid: Float, |a| math::sigmoid(a));
 formula!(Relu: Ordered, |a| a.maximum(W::ZERO));
 formula!(Softplus: Float, |a| math::softplus(a));
 formula!(Gelu: Float, |a| math::gelu(a));
-formula!(Silu: Float, |a| share(a, math::sigmoid(a)));
+formula!(Silu: Float, |a| math::silu(a));
 formula!(Mish: Float, |a| share(a, math::tanh(math::softplus(a))));
 
 /// A share p of a; none of minus infinity is 0.

@@ -1,20 +1,24 @@
 //! The kernels of softmax and its kin, and of their gradients: a line is read once, its exponentials stay near, and
 //! the result is written once. Sums are of up to 1024 elements in lanes, and of those in float64.
+//!
+//! Rationale: of short rows several are taken together, one step of all before the next step of any, so that the
+//! machine need not wait for one row's greatest element, sum and quotient in turn.
 
 use super::{Softmax, SoftmaxBack};
-use crate::kernel::along::{self, Lines};
-use crate::kernel::fold::{self, Reduction};
+use crate::kernel::along::{self, Lines, ROWS};
 use crate::kernel::lane::Lane;
 use crate::kernel::math;
 use crate::kernel::moves::dense;
 use crate::kernel::num::{Float, Num, Ordered};
+use crate::kernel::packed::{LEAF, SIDE, WIDEST, load, some, some_wide, store, store_wide, total};
 use crate::op::KernelArgs;
 use crate::shape::check_axis;
+use crate::simd::float::FloatVector;
+use crate::simd::vector::Wide;
 use crate::{Result, isa_versions, with_type};
 
-/// Lanes of a row's loops, and how many rounds of them a partial sum takes.
-const LANES: usize = 64;
-const ROUNDS: usize = 16;
+/// Lines of a block whose sums are kept in the element's own precision.
+const LINES: usize = 64;
 
 pub fn softmax(a: &KernelArgs) -> Result<()> {
     with_type!(floats a.out(0).dtype, T => forward::<T, false>(a, 1.0), else {});
@@ -31,86 +35,63 @@ pub fn log_softmax(a: &KernelArgs) -> Result<()> {
     Ok(())
 }
 
-fn forward<T: Lane<Wide: Falling>, const LOG: bool>(a: &KernelArgs, sign: f64) {
+fn forward<T: Lane<Wide: Float + Wide>, const LOG: bool>(a: &KernelArgs, sign: f64) {
     let attrs = a.attrs.get::<Softmax>();
     let axis = check_axis("", attrs.axis, a.out(0).layout.ndim()).unwrap_or(0);
     let lengths = a.ins.get(1).map(|length| dense::<i64>(length, a.par).into_owned());
     let kernel = Forward::<T> {
-        form: Form { scale: T::Wide::of(sign * attrs.scale()) },
+        form: Form { sign: T::Wide::of(sign), scale: T::Wide::of(attrs.scale()) },
         lengths,
-        row: forward_row::<T, LOG>(),
+        rows: forward_rows::<T, LOG>(),
         block: [forward_block::<T::Wide, LOG, 16>(), forward_block::<T::Wide, LOG, 64>()],
     };
     along::run([&a.ins[0]], &a.out(0), axis, a.par, &kernel);
 }
 
-/// What the distance from the greatest element is multiplied by; negative: from the least.
+/// The sign of elements, and what the distance from the greatest is multiplied by.
 #[derive(Clone, Copy)]
 struct Form<W> {
+    sign: W,
     scale: W,
 }
 
-/// A floating type with the exponential of what is not positive.
-trait Falling: Float {
-    /// Below it, 2^n for the exponential's n has no normal number: the exponential counts as 0.
-    const LOW: f64;
-    /// 2^n for a whole n: 0 for the one below the least normal exponent.
-    fn power(n: Self) -> Self;
-}
-
-macro_rules! falling {
-    ($($t:ty, $i:ty, $mantissa:literal, $bias:literal, $magic:literal, $low:literal);*) => { $(
-        impl Falling for $t {
-            const LOW: f64 = $low;
-            #[inline(always)]
-            fn power(n: $t) -> $t {
-                // The sum's low bits are the integer n; with the bias they move to the exponent, what is above
-                // them out.
-                let whole = ((n + $magic as $t).to_bits() as $i).wrapping_add($bias);
-                <$t>::from_bits((whole << $mantissa) as _)
-            }
-        }
-    )* };
-}
-falling!(f32, i32, 23, 127, 12582912.0, -88.03; f64, i64, 52, 1023, 6755399441055744.0, -709.1);
-
-/// e^x for x <= 0 (and a little above): 0 where the result would not be a normal number. 2 units in the last place,
-/// as `exp`: the same series.
-#[inline(always)]
-fn falling<W: Falling>(x: W) -> W {
-    let low = W::of(W::LOW);
-    let x = if x < low { low } else { x };
-    let n = x.mul(W::of(std::f64::consts::LOG2_E)).nearest();
-    let r = x.sub(n.mul(W::of(W::LN2_HI))).sub(n.mul(W::of(W::LN2_LO)));
-    let mut tail = W::of(math::INVERSE_FACTORIAL[W::EXP_TERMS + 1]);
-    for k in (2..W::EXP_TERMS + 1).rev() {
-        tail = tail.mul(r).add(W::of(math::INVERSE_FACTORIAL[k]));
-    }
-    r.mul(r).mul(tail).add(r).add(W::ONE).mul(W::power(n))
-}
-
-type RowOf<T, W> = unsafe fn(*const T, usize, Form<W>, *mut T, *mut W);
+type RowsOf<T, W> = unsafe fn(*const T, [usize; 2], Form<W>, *mut T, *mut W);
 type BlockOf<W> = unsafe fn(*mut W, usize, Form<W>);
 
 struct Forward<T: Lane> {
     form: Form<T::Wide>,
     /// How many elements count, line by line.
     lengths: Option<Vec<i64>>,
-    row: RowOf<T, T::Wide>,
+    rows: RowsOf<T, T::Wide>,
     block: [BlockOf<T::Wide>; 2],
 }
 
 // SAFETY: numbers and functions.
 unsafe impl<T: Lane> Sync for Forward<T> {}
 
-impl<T: Lane<Wide: Falling>> Lines<T, 1> for Forward<T> {
-    unsafe fn row(&self, line: usize, ins: [*const T; 1], n: usize, out: *mut T, scratch: *mut T::Wide) {
-        let count = self.lengths.as_ref().map_or(n, |l| l[line].clamp(0, n as i64) as usize);
-        // SAFETY: the caller's.
-        unsafe {
-            (self.row)(ins[0], count, self.form, out, scratch);
-            for i in count..n {
-                *out.add(i) = T::default();
+impl<T: Lane<Wide: Float>> Lines<T, 1> for Forward<T> {
+    unsafe fn rows(
+        &self,
+        first: usize,
+        count: usize,
+        [x]: [*const T; 1],
+        n: usize,
+        out: *mut T,
+        scratch: *mut T::Wide,
+    ) {
+        let Some(lengths) = &self.lengths else {
+            // SAFETY: the caller's.
+            return unsafe { (self.rows)(x, [count, n], self.form, out, scratch) };
+        };
+        for r in 0..count {
+            let some = lengths[first + r].clamp(0, n as i64) as usize;
+            // SAFETY: a row of the caller's.
+            unsafe {
+                let out = out.add(r * n);
+                (self.rows)(x.add(r * n), [1, some], self.form, out, scratch);
+                for i in some..n {
+                    *out.add(i) = T::default();
+                }
             }
         }
     }
@@ -125,175 +106,191 @@ impl<T: Lane<Wide: Falling>> Lines<T, 1> for Forward<T> {
     }
 }
 
-/// The greatest element. NaN loses here, and comes back with the subtraction.
-struct Peak;
-impl<A: Lane<Wide: Ordered + PartialOrd>> Reduction<A, A> for Peak {
-    type Acc = A::Wide;
-    const IDENTITY: A::Wide = A::Wide::LEAST;
-    #[inline(always)]
-    fn lift(x: A::Wide, _: usize) -> A::Wide {
-        x
-    }
-    #[inline(always)]
-    fn combine(a: A::Wide, b: A::Wide) -> A::Wide {
-        if b > a { b } else { a }
-    }
-    #[inline(always)]
-    fn result(acc: A::Wide) -> A::Wide {
-        acc
-    }
-}
-
-/// The least.
-struct Trough;
-impl<A: Lane<Wide: Ordered + PartialOrd>> Reduction<A, A> for Trough {
-    type Acc = A::Wide;
-    const IDENTITY: A::Wide = A::Wide::GREATEST;
-    #[inline(always)]
-    fn lift(x: A::Wide, _: usize) -> A::Wide {
-        x
-    }
-    #[inline(always)]
-    fn combine(a: A::Wide, b: A::Wide) -> A::Wide {
-        if b < a { b } else { a }
-    }
-    #[inline(always)]
-    fn result(acc: A::Wide) -> A::Wide {
-        acc
-    }
-}
-
-/// The sum of lanes, half by half.
+/// The greatest of `n` elements times `sign`. NaN loses here, and comes back with the subtraction.
+///
+/// # Safety
+/// As `Vector`'s, of `n` elements.
 #[inline(always)]
-fn total<W: Float>(lanes: &mut [W; LANES]) -> f64 {
-    let mut half = LANES / 2;
-    while half > 0 {
-        for k in 0..half {
-            lanes[k] = lanes[k].add(lanes[k + half]);
+unsafe fn peak<T: Lane<Wide: Float>, V: FloatVector<Item = T::Wide>>(
+    x: *const T,
+    n: usize,
+    sign: V,
+) -> V::Item {
+    // SAFETY: the caller's.
+    unsafe {
+        let least = V::splat(V::Item::LEAST);
+        let mut top = [least; SIDE];
+        let mut at = 0;
+        while at + SIDE * V::LANES <= n {
+            for j in 0..SIDE {
+                top[j] = load::<T, V>(x.add(at + j * V::LANES)).mul(sign).max(top[j]);
+            }
+            at += SIDE * V::LANES;
         }
-        half /= 2;
+        while at < n {
+            top[0] = some::<T, V>(x.add(at), n - at, least.mul(sign)).mul(sign).max(top[0]);
+            at += V::LANES;
+        }
+        top[0].max(top[1]).max(top[2].max(top[3])).greatest()
     }
-    lanes[0].double()
+}
+
+/// What a row's loops are told: the sign, the greatest element, the scale.
+#[derive(Clone, Copy)]
+struct Shift<V> {
+    sign: V,
+    peak: V,
+    scale: V,
+}
+
+/// The scaled distance from the greatest element.
+///
+/// # Safety
+/// As `Vector`'s.
+#[inline(always)]
+unsafe fn fall<V: FloatVector>(x: V, s: Shift<V>) -> V {
+    // SAFETY: the caller's.
+    unsafe { x.mul(s.sign).sub(s.peak).mul(s.scale) }
+}
+
+/// The sum of exponentials of a row, which go to `to`, unless logarithms are wanted.
+///
+/// # Safety
+/// As `Vector`'s, of `n` elements.
+#[inline(always)]
+unsafe fn exponentials<T: Lane<Wide: Float>, const LOG: bool, V: FloatVector<Item = T::Wide>>(
+    x: *const T,
+    n: usize,
+    s: Shift<V>,
+    to: *mut T::Wide,
+) -> f64 {
+    let (mut sum, mut at) = (0.0, 0);
+    // SAFETY: the caller's.
+    unsafe {
+        // Beyond a row's end exponentials are 0.
+        let none = V::splat(V::Item::LEAST).mul(s.sign);
+        while at < n {
+            let end = n.min(at + LEAF);
+            let mut sums = [V::zero(); SIDE];
+            while at + SIDE * V::LANES <= end {
+                for j in 0..SIDE {
+                    let i = at + j * V::LANES;
+                    let e = math::decay(fall(load::<T, V>(x.add(i)), s));
+                    if !LOG {
+                        e.store(to.add(i));
+                    }
+                    sums[j] = sums[j].add(e);
+                }
+                at += SIDE * V::LANES;
+            }
+            while at < end {
+                let e = math::decay(fall(some::<T, V>(x.add(at), end - at, none), s));
+                if !LOG {
+                    store_wide(e, to.add(at), end - at);
+                }
+                sums[0] = sums[0].add(e);
+                at += V::LANES;
+            }
+            at = end;
+            sum += total(sums);
+        }
+    }
+    sum
 }
 
 /// # Safety
-/// `n` elements are readable from `x` and writable from `y`; `buffer` has room for 64 more.
+/// `count` rows of `n` elements are readable from `x` and writable from `y`; `buffer` has room for them.
 #[inline(always)]
-unsafe fn forward_row_body<T: Lane<Wide: Falling>, const LOG: bool>(
+unsafe fn forward_body<T: Lane<Wide: Float>, const LOG: bool, V: FloatVector<Item = T::Wide>>(
     x: *const T,
-    n: usize,
+    [count, n]: [usize; 2],
     form: Form<T::Wide>,
     y: *mut T,
     buffer: *mut T::Wide,
 ) {
-    let Form { scale } = form;
+    let mut peaks = [T::Wide::ZERO; ROWS];
+    let mut sums = [0f64; ROWS];
+    let mut numbers = [T::Wide::ZERO; ROWS];
     // SAFETY: the caller's.
     unsafe {
-        let most = if scale < T::Wide::ZERO {
-            fold::leaf::<Trough, T, T>(x, n, 0)
-        } else {
-            fold::leaf::<Peak, T, T>(x, n, 0)
-        };
-        let mut sum = 0.0;
-        let mut start = 0;
-        while start < n {
-            let mut sums = [T::Wide::ZERO; LANES];
-            let end = n.min(start + LANES * ROUNDS);
-            while start + LANES <= end {
-                for k in 0..LANES {
-                    let t = (*x.add(start + k)).widen().sub(most).mul(scale);
-                    let e = falling(t);
-                    *buffer.add(start + k) = if LOG { t } else { e };
-                    sums[k] = sums[k].add(e);
-                }
-                start += LANES;
-            }
-            if start < end {
-                // A row's end is padded: a loop of another length would not be of whole vectors.
-                let mut pad = [most; LANES];
-                for k in 0..end - start {
-                    pad[k] = (*x.add(start + k)).widen();
-                }
-                for k in 0..LANES {
-                    let t = pad[k].sub(most).mul(scale);
-                    let e = falling(t);
-                    *buffer.add(start + k) = if LOG { t } else { e };
-                    sums[k] = sums[k].add(if k < end - start { e } else { T::Wide::ZERO });
-                }
-                start = end;
-            }
-            sum += total(&mut sums);
+        let (sign, scale) = (V::splat(form.sign), V::splat(form.scale));
+        for r in 0..count {
+            peaks[r] = peak::<T, V>(x.add(r * n), n, sign);
         }
-        let number = T::Wide::of(if LOG { sum.ln() } else { 1.0 / sum });
-        for i in 0..n {
-            let v = *buffer.add(i);
-            *y.add(i) = T::narrow(if LOG { v.sub(number) } else { v.mul(number) });
+        for r in 0..count {
+            let s = Shift { sign, peak: V::splat(peaks[r]), scale };
+            sums[r] = exponentials::<T, LOG, V>(x.add(r * n), n, s, buffer.add(r * n));
+        }
+        for r in 0..count.min(ROWS) {
+            numbers[r] = T::Wide::of(if LOG { math::log(sums[r]) } else { 1.0 / sums[r] });
+        }
+        for r in 0..count {
+            let s = Shift { sign, peak: V::splat(peaks[r]), scale };
+            let (number, first) = (V::splat(numbers[r]), r * n);
+            let mut at = 0;
+            while at < n {
+                let i = first + at;
+                let v = if LOG {
+                    fall(some::<T, V>(x.add(i), n - at, s.peak), s).sub(number)
+                } else {
+                    some_wide(buffer.add(i), n - at, number).mul(number)
+                };
+                store::<T, V>(v, y.add(i), n - at);
+                at += V::LANES;
+            }
         }
     }
 }
 
 isa_versions! {
-    fn forward_row -> RowOf<T, T::Wide> = forward_row_body;
-    generics [T: Lane<Wide: Falling>, const LOG: bool] names [T, LOG] fast true;
-    args (x: *const T, n: usize, form: Form<T::Wide>, y: *mut T, buffer: *mut T::Wide)
+    fn forward_rows -> RowsOf<T, T::Wide> = forward_body;
+    generics [T: Lane<Wide: Float + Wide>, const LOG: bool] names [T, LOG]
+    vectors [T::Wide] fast true;
+    args (x: *const T, sizes: [usize; 2], form: Form<T::Wide>, y: *mut T, buffer: *mut T::Wide)
 }
 
 /// # Safety
 /// `block` holds `n` rows of `P`.
 #[inline(always)]
-unsafe fn forward_block_body<W: Falling, const LOG: bool, const P: usize>(
+unsafe fn forward_block_body<W: Float, const LOG: bool, const P: usize, V: FloatVector<Item = W>>(
     block: *mut W,
     n: usize,
     form: Form<W>,
 ) {
-    let Form { scale } = form;
-    let upward = scale < W::ZERO;
-    let mut most = [if upward { W::GREATEST } else { W::LEAST }; P];
-    let mut totals = [0f64; P];
-    // SAFETY: the caller's.
-    unsafe {
-        for i in 0..n {
-            let row = block.add(i * P);
-            if upward {
-                for k in 0..P {
-                    let v = *row.add(k);
-                    most[k] = if v < most[k] { v } else { most[k] };
+    for first in (0..P).step_by(V::LANES) {
+        let (mut totals, mut pad) = ([0f64; WIDEST], [W::ZERO; WIDEST]);
+        // SAFETY: a column of vectors of the block; the pad holds the widest.
+        unsafe {
+            let column = block.add(first);
+            let sign = V::splat(form.sign);
+            let mut peak = V::splat(W::LEAST);
+            for i in 0..n {
+                peak = V::load(column.add(i * P)).mul(sign).max(peak);
+            }
+            let s = Shift { sign, peak, scale: V::splat(form.scale) };
+            let mut i = 0;
+            while i < n {
+                let end = n.min(i + LINES);
+                let mut sums = V::zero();
+                while i < end {
+                    let t = fall(V::load(column.add(i * P)), s);
+                    let e = math::decay(t);
+                    if LOG { t } else { e }.store(column.add(i * P));
+                    sums = sums.add(e);
+                    i += 1;
                 }
-            } else {
-                for k in 0..P {
-                    let v = *row.add(k);
-                    most[k] = if v > most[k] { v } else { most[k] };
+                sums.store(pad.as_mut_ptr());
+                for k in 0..V::LANES {
+                    totals[k] += pad[k].double();
                 }
             }
-        }
-        let mut i = 0;
-        while i < n {
-            let mut sums = [W::ZERO; P];
-            let end = n.min(i + LANES);
-            while i < end {
-                let row = block.add(i * P);
-                for k in 0..P {
-                    let t = (*row.add(k)).sub(most[k]).mul(scale);
-                    let e = falling(t);
-                    *row.add(k) = if LOG { t } else { e };
-                    sums[k] = sums[k].add(e);
-                }
-                i += 1;
+            for k in 0..V::LANES {
+                pad[k] = W::of(if LOG { math::log(totals[k]) } else { 1.0 / totals[k] });
             }
-            for k in 0..P {
-                totals[k] += sums[k].double();
-            }
-        }
-        let mut numbers = [W::ZERO; P];
-        for k in 0..P {
-            let sum = W::of(totals[k]);
-            numbers[k] = if LOG { math::log(sum) } else { W::ONE.div(sum) };
-        }
-        for i in 0..n {
-            let row = block.add(i * P);
-            for k in 0..P {
-                let v = *row.add(k);
-                *row.add(k) = if LOG { v.sub(numbers[k]) } else { v.mul(numbers[k]) };
+            let numbers = V::load(pad.as_ptr());
+            for i in 0..n {
+                let v = V::load(column.add(i * P));
+                if LOG { v.sub(numbers) } else { v.mul(numbers) }.store(column.add(i * P));
             }
         }
     }
@@ -301,7 +298,7 @@ unsafe fn forward_block_body<W: Falling, const LOG: bool, const P: usize>(
 
 isa_versions! {
     fn forward_block -> BlockOf<W> = forward_block_body;
-    generics [W: Falling, const LOG: bool, const P: usize] names [W, LOG, P] fast true;
+    generics [W: Float + Wide, const LOG: bool, const P: usize] names [W, LOG, P] vectors [W] fast true;
     args (block: *mut W, n: usize, form: Form<W>)
 }
 
@@ -315,33 +312,41 @@ pub fn log_softmax_grad(a: &KernelArgs) -> Result<()> {
     Ok(())
 }
 
-fn backward<T: Lane<Wide: Falling>, const LOG: bool>(a: &KernelArgs) {
+fn backward<T: Lane<Wide: Float + Wide>, const LOG: bool>(a: &KernelArgs) {
     let attrs = a.attrs.get::<SoftmaxBack>();
     let axis = check_axis("", attrs.axis, a.out(0).layout.ndim()).unwrap_or(0);
     let kernel = Backward::<T> {
         scale: T::Wide::of(attrs.scale),
-        row: backward_row::<T, LOG>(),
+        rows: backward_rows::<T, LOG>(),
         block: [backward_block::<T::Wide, LOG, 16>(), backward_block::<T::Wide, LOG, 64>()],
     };
     along::run([&a.ins[0], &a.ins[1]], &a.out(0), axis, a.par, &kernel);
 }
 
-type BackRowOf<T, W> = unsafe fn([*const T; 2], usize, W, *mut T);
+type BackRowsOf<T, W> = unsafe fn([*const T; 2], [usize; 2], W, *mut T);
 type BackBlockOf<W> = unsafe fn([*mut W; 2], usize, W);
 
 struct Backward<T: Lane> {
     scale: T::Wide,
-    row: BackRowOf<T, T::Wide>,
+    rows: BackRowsOf<T, T::Wide>,
     block: [BackBlockOf<T::Wide>; 2],
 }
 
 // SAFETY: numbers and functions.
 unsafe impl<T: Lane> Sync for Backward<T> {}
 
-impl<T: Lane<Wide: Falling>> Lines<T, 2> for Backward<T> {
-    unsafe fn row(&self, _: usize, ins: [*const T; 2], n: usize, out: *mut T, _: *mut T::Wide) {
+impl<T: Lane<Wide: Float>> Lines<T, 2> for Backward<T> {
+    unsafe fn rows(
+        &self,
+        _: usize,
+        count: usize,
+        ins: [*const T; 2],
+        n: usize,
+        out: *mut T,
+        _: *mut T::Wide,
+    ) {
         // SAFETY: the caller's.
-        unsafe { (self.row)(ins, n, self.scale, out) }
+        unsafe { (self.rows)(ins, [count, n], self.scale, out) }
     }
 
     unsafe fn block(&self, blocks: [*mut T::Wide; 2], n: usize, side: usize) {
@@ -350,121 +355,119 @@ impl<T: Lane<Wide: Falling>> Lines<T, 2> for Backward<T> {
     }
 }
 
-/// A product that is 0 where the gradient is, whatever the factor.
+/// What a line's gradients are summed of: `g y`, or `g` of a logarithm. 0 where the gradient is.
+///
+/// # Safety
+/// As `Vector`'s.
 #[inline(always)]
-fn times<W: Falling>(g: W, factor: W) -> W {
-    if g == W::ZERO { W::ZERO } else { g.mul(factor) }
-}
-
-/// What a line's gradients are summed of: `g y`, or `g` of a logarithm.
-#[inline(always)]
-fn term<W: Falling, const LOG: bool>(y: W, g: W) -> W {
-    if LOG { g } else { times(g, y) }
+unsafe fn term<const LOG: bool, V: FloatVector>(y: V, g: V) -> V {
+    // SAFETY: the caller's.
+    if LOG { g } else { unsafe { g.times(y) } }
 }
 
 /// The gradient of an element, given the sum of the terms.
+///
+/// # Safety
+/// As `Vector`'s.
 #[inline(always)]
-fn slope<W: Falling, const LOG: bool>(y: W, g: W, sum: W, scale: W) -> W {
-    let back = if LOG { g.sub(times(sum, falling(y))) } else { times(g.sub(sum), y) };
-    back.mul(scale)
+unsafe fn slope<const LOG: bool, V: FloatVector<Item: Float>>(y: V, g: V, sum: V, scale: V) -> V {
+    // SAFETY: the caller's.
+    unsafe {
+        let back = if LOG { g.sub(sum.times(math::decay(y))) } else { g.sub(sum).times(y) };
+        back.mul(scale)
+    }
 }
 
 /// # Safety
-/// `n` elements are readable from both `ins` (y, g) and writable from `out`.
+/// `count` rows of `n` elements are readable from both `ins` (y, g) and writable from `out`.
 #[inline(always)]
-unsafe fn backward_row_body<T: Lane<Wide: Falling>, const LOG: bool>(
+unsafe fn backward_body<T: Lane<Wide: Float>, const LOG: bool, V: FloatVector<Item = T::Wide>>(
     [y, g]: [*const T; 2],
-    n: usize,
+    [count, n]: [usize; 2],
     scale: T::Wide,
     out: *mut T,
 ) {
-    let mut sum = 0.0;
-    let mut start = 0;
+    let mut numbers = [T::Wide::ZERO; ROWS];
     // SAFETY: the caller's.
     unsafe {
-        while start < n {
-            let mut sums = [T::Wide::ZERO; LANES];
-            let end = n.min(start + LANES * ROUNDS);
-            while start + LANES <= end {
-                for k in 0..LANES {
-                    let (y, g) = ((*y.add(start + k)).widen(), (*g.add(start + k)).widen());
-                    sums[k] = sums[k].add(term::<T::Wide, LOG>(y, g));
+        for r in 0..count {
+            let (y, g) = (y.add(r * n), g.add(r * n));
+            let (mut sum, mut at) = (0.0, 0);
+            while at < n {
+                let end = n.min(at + LEAF);
+                let mut sums = [V::zero(); SIDE];
+                while at + SIDE * V::LANES <= end {
+                    for j in 0..SIDE {
+                        let i = at + j * V::LANES;
+                        sums[j] = sums[j].add(term::<LOG, V>(load::<T, V>(y.add(i)), load::<T, V>(g.add(i))));
+                    }
+                    at += SIDE * V::LANES;
                 }
-                start += LANES;
+                while at < end {
+                    let y = some::<T, V>(y.add(at), end - at, V::zero());
+                    let g = some::<T, V>(g.add(at), end - at, V::zero());
+                    sums[0] = sums[0].add(term::<LOG, V>(y, g));
+                    at += V::LANES;
+                }
+                at = end;
+                sum += total(sums);
             }
-            for k in 0..end - start {
-                let (y, g) = ((*y.add(start + k)).widen(), (*g.add(start + k)).widen());
-                sums[k] = sums[k].add(term::<T::Wide, LOG>(y, g));
-            }
-            start = end;
-            sum += total(&mut sums);
+            numbers[r] = T::Wide::of(sum);
         }
-        let sum = T::Wide::of(sum);
-        let whole = n / LANES * LANES;
-        let mut start = 0;
-        while start < whole {
-            for k in start..start + LANES {
-                let (y, g) = ((*y.add(k)).widen(), (*g.add(k)).widen());
-                *out.add(k) = T::narrow(slope::<T::Wide, LOG>(y, g, sum, scale));
-            }
-            start += LANES;
-        }
-        if whole < n {
-            let mut pads = [[T::Wide::ZERO; LANES]; 2];
-            for k in 0..n - whole {
-                pads[0][k] = (*y.add(whole + k)).widen();
-                pads[1][k] = (*g.add(whole + k)).widen();
-            }
-            for k in 0..LANES {
-                pads[0][k] = slope::<T::Wide, LOG>(pads[0][k], pads[1][k], sum, scale);
-            }
-            for k in 0..n - whole {
-                *out.add(whole + k) = T::narrow(pads[0][k]);
+        let scale = V::splat(scale);
+        for r in 0..count {
+            let sum = V::splat(numbers[r]);
+            let mut at = 0;
+            while at < n {
+                let (i, left) = (r * n + at, n - at);
+                let y = some::<T, V>(y.add(i), left, V::zero());
+                let g = some::<T, V>(g.add(i), left, V::zero());
+                store::<T, V>(slope::<LOG, V>(y, g, sum, scale), out.add(i), left);
+                at += V::LANES;
             }
         }
     }
 }
 
 isa_versions! {
-    fn backward_row -> BackRowOf<T, T::Wide> = backward_row_body;
-    generics [T: Lane<Wide: Falling>, const LOG: bool] names [T, LOG] fast true;
-    args (ins: [*const T; 2], n: usize, scale: T::Wide, out: *mut T)
+    fn backward_rows -> BackRowsOf<T, T::Wide> = backward_body;
+    generics [T: Lane<Wide: Float + Wide>, const LOG: bool] names [T, LOG] vectors [T::Wide] fast true;
+    args (ins: [*const T; 2], sizes: [usize; 2], scale: T::Wide, out: *mut T)
 }
 
 /// # Safety
 /// Blocks hold `n` rows of `P`.
 #[inline(always)]
-unsafe fn backward_block_body<W: Falling, const LOG: bool, const P: usize>(
+unsafe fn backward_block_body<W: Float, const LOG: bool, const P: usize, V: FloatVector<Item = W>>(
     [y, g]: [*mut W; 2],
     n: usize,
     scale: W,
 ) {
-    let mut totals = [0f64; P];
-    let mut i = 0;
-    // SAFETY: the caller's.
-    unsafe {
-        while i < n {
-            let mut sums = [W::ZERO; P];
-            let end = n.min(i + LANES);
-            while i < end {
-                let (y, g) = (y.add(i * P), g.add(i * P));
-                for k in 0..P {
-                    sums[k] = sums[k].add(term::<W, LOG>(*y.add(k), *g.add(k)));
+    for first in (0..P).step_by(V::LANES) {
+        let (mut totals, mut pad) = ([0f64; WIDEST], [W::ZERO; WIDEST]);
+        // SAFETY: a column of vectors of the blocks; the pad holds the widest.
+        unsafe {
+            let (y, g) = (y.add(first), g.add(first));
+            let mut i = 0;
+            while i < n {
+                let end = n.min(i + LINES);
+                let mut sums = V::zero();
+                while i < end {
+                    sums = sums.add(term::<LOG, V>(V::load(y.add(i * P)), V::load(g.add(i * P))));
+                    i += 1;
                 }
-                i += 1;
+                sums.store(pad.as_mut_ptr());
+                for k in 0..V::LANES {
+                    totals[k] += pad[k].double();
+                }
             }
-            for k in 0..P {
-                totals[k] += sums[k].double();
+            for k in 0..V::LANES {
+                pad[k] = W::of(totals[k]);
             }
-        }
-        let mut sums = [W::ZERO; P];
-        for k in 0..P {
-            sums[k] = W::of(totals[k]);
-        }
-        for i in 0..n {
-            let (y, g) = (y.add(i * P), g.add(i * P));
-            for k in 0..P {
-                *y.add(k) = slope::<W, LOG>(*y.add(k), *g.add(k), sums[k], scale);
+            let (sum, scale) = (V::load(pad.as_ptr()), V::splat(scale));
+            for i in 0..n {
+                let back = slope::<LOG, V>(V::load(y.add(i * P)), V::load(g.add(i * P)), sum, scale);
+                back.store(y.add(i * P));
             }
         }
     }
@@ -472,6 +475,6 @@ unsafe fn backward_block_body<W: Falling, const LOG: bool, const P: usize>(
 
 isa_versions! {
     fn backward_block -> BackBlockOf<W> = backward_block_body;
-    generics [W: Falling, const LOG: bool, const P: usize] names [W, LOG, P] fast true;
+    generics [W: Float + Wide, const LOG: bool, const P: usize] names [W, LOG, P] vectors [W] fast true;
     args (blocks: [*mut W; 2], n: usize, scale: W)
 }

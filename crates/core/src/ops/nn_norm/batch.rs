@@ -1,18 +1,18 @@
 //! batch_norm and its fused gradient: checks, statistics and rules; the loops are in `channels`.
 
-use super::channels::{self, Block, Runs};
+use super::channels::{self, Block, Span};
 use super::{check_eps, float_of, normalized};
 use crate::attrs::Attrs;
 use crate::kernel::lane::Lane;
 use crate::kernel::moves::{Shared, dense};
 use crate::kernel::num::Float;
 use crate::kernel::real::{Real, wide_dtype};
-use crate::kernel::walk::split;
 use crate::op::{Affine, Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves, Writes};
 use crate::ops::exp_log::SQRT;
 use crate::par::Parallel;
 use crate::rules::{IntoOperand, Sym, Vjp};
 use crate::shape::{Shape, check_axis, display};
+use crate::simd::vector::Wide;
 use crate::view::{View, ViewMut};
 use crate::{DType, Error, Result, attrs, with_type};
 use smallvec::{SmallVec, smallvec};
@@ -98,7 +98,7 @@ fn moments(near: f64, sums: [f64; 2], n: f64) -> [f64; 2] {
     [near + rest, if variance < 0.0 { 0.0 } else { variance }]
 }
 
-fn batch_norm<T: Lane<Wide: Float + Sync>>(a: &KernelArgs) {
+fn batch_norm<T: Lane<Wide: Float + Wide>>(a: &KernelArgs) {
     let attrs = a.attrs.get::<BatchNorm>();
     let x = dense::<T>(&a.ins[0], a.par);
     let block = Block::new(&a.ins[0].layout.shape, attrs.axis);
@@ -110,24 +110,18 @@ fn batch_norm<T: Lane<Wide: Float + Sync>>(a: &KernelArgs) {
         let scale = if attrs.fix_gamma { 1.0 } else { gamma[c] } * inverse(variance);
         [mean, scale, beta[c]].map(T::Wide::of)
     };
-    let apply = |start: usize, runs: &Runs, numbers: [T::Wide; 3]| {
-        // SAFETY: runs of one channel, which one thread has.
-        unsafe { affine(x[start..].as_ptr(), numbers, y.at(start as isize), runs) }
+    let apply = |span: &Span, numbers: &[[T::Wide; 3]]| {
+        // SAFETY: runs that one thread has.
+        unsafe { affine([x.as_ptr()], numbers, y.at(0), span) }
     };
     let mut stats: Vec<[f64; 2]> = running[0].iter().zip(&running[1]).map(|(m, v)| [*m, *v]).collect();
     let mut done = false;
     if attrs.uses_batch() && block.count() > 0.0 {
         let n = block.count();
-        let mut near = vec![T::Wide::default(); block.channels];
-        let to = Shared(near.as_mut_ptr());
-        split(a.par, block.channels, 1, |channels| {
-            // SAFETY: each channel has a place of its own.
-            channels.for_each(|c| unsafe { *to.at(c as isize) = block.near(&x, c) });
-        });
+        let near = block.near(&x, a.par);
         let (sums, applied) =
             block.sums(a.par, [&x[..]], &channels::statistics::<T>(), &|c| [near[c], near[c]], &|c, sums| {
-                let (start, runs) = block.runs_of(c);
-                apply(start, &runs, numbers(c, moments(near[c].double(), sums, n)));
+                apply(&block.runs_of(c), &[numbers(c, moments(near[c].double(), sums, n))]);
             });
         stats = sums.iter().zip(&near).map(|(sums, near)| moments(near.double(), *sums, n)).collect();
         done = applied;
@@ -156,11 +150,12 @@ fn batch_norm<T: Lane<Wide: Float + Sync>>(a: &KernelArgs) {
             |c| numbers(c, stats[c]),
             |start, n, rows| {
                 // SAFETY: elements of this piece, which one thread has.
-                unsafe { each(x[start..start + n].as_ptr(), rows, y.at(start as isize), n) }
+                unsafe { each([x[start..start + n].as_ptr()], rows, y.at(start as isize), n) }
             },
         );
     } else {
-        block.runs(a.par, |c, start, runs| apply(start, &runs, numbers(c, stats[c])));
+        let all: Vec<[T::Wide; 3]> = (0..block.channels).map(|c| numbers(c, stats[c])).collect();
+        block.runs(a.par, |span| apply(span, &all));
     }
 }
 
@@ -221,7 +216,7 @@ fn run_batch_norm_grad(a: &KernelArgs) -> Result<()> {
     Ok(())
 }
 
-fn batch_norm_grad<T: Lane<Wide: Float + Sync>>(a: &KernelArgs) {
+fn batch_norm_grad<T: Lane<Wide: Float + Wide>>(a: &KernelArgs) {
     let attrs = a.attrs.get::<BatchNorm>();
     let (g, x) = (dense::<T>(&a.ins[0], a.par), dense::<T>(&a.ins[1], a.par));
     let block = Block::new(&a.ins[1].layout.shape, attrs.axis);
@@ -233,19 +228,16 @@ fn batch_norm_grad<T: Lane<Wide: Float + Sync>>(a: &KernelArgs) {
         [means[c], scale, a, b * invs[c]].map(T::Wide::of)
     };
     let (out, back) = (Shared(a.out(0).ptr::<T>()), channels::back::<T>());
-    let apply = |start: usize, runs: &Runs, numbers: [T::Wide; 4]| {
-        // SAFETY: runs of one channel, which one thread has.
-        unsafe { back([g[start..].as_ptr(), x[start..].as_ptr()], numbers, out.at(start as isize), runs) }
+    let apply = |span: &Span, numbers: &[[T::Wide; 4]]| {
+        // SAFETY: runs that one thread has.
+        unsafe { back([g.as_ptr(), x.as_ptr()], numbers, out.at(0), span) }
     };
     let (sums, done) = block.sums(
         a.par,
         [&g[..], &x[..]],
         &channels::gradients::<T>(),
         &|c| [means[c], invs[c]].map(T::Wide::of),
-        &|c, sums| {
-            let (start, runs) = block.runs_of(c);
-            apply(start, &runs, numbers(c, sums));
-        },
+        &|c, sums| apply(&block.runs_of(c), &[numbers(c, sums)]),
     );
     let of_gamma: Vec<f64> = sums.iter().map(|s| if attrs.fix_gamma { 0.0 } else { s[1] }).collect();
     store(&a.out(1), &of_gamma);
@@ -265,7 +257,8 @@ fn batch_norm_grad<T: Lane<Wide: Float + Sync>>(a: &KernelArgs) {
             },
         );
     } else {
-        block.runs(a.par, |c, start, runs| apply(start, &runs, numbers(c, sums[c])));
+        let all: Vec<[T::Wide; 4]> = (0..block.channels).map(|c| numbers(c, sums[c])).collect();
+        block.runs(a.par, |span| apply(span, &all));
     }
 }
 

@@ -2,14 +2,17 @@
 //! runs are long, a unit of work is a channel, whose data is read once from memory and then stays near; where they are
 //! short, vectors go across channels. How work is cut, and so every bit, depends on the sizes alone.
 
-use super::rows::{mean_of, total};
+use super::rows::first_mean;
 use crate::isa_versions;
 use crate::kernel::lane::Lane;
 use crate::kernel::moves::Shared;
 use crate::kernel::num::{Float, Num};
+use crate::kernel::packed::{LEAF, SIDE as VECTORS, WIDEST, load, some, some_wide, store, total};
 use crate::kernel::walk::{GRAIN, split};
 use crate::par::Parallel;
 use crate::shape::check_axis;
+use crate::simd::float::FloatVector;
+use crate::simd::vector::Wide;
 
 /// Runs of at least this many elements are vectors of their own.
 const RUN: usize = 16;
@@ -19,11 +22,8 @@ const SIDE: usize = 64;
 const ROWS: usize = 64;
 /// With this many channels or more, threads share channels only.
 const CHANNELS: usize = 16;
-const LANES: usize = 64;
-const FEW: usize = 16;
-const LONG: usize = 256;
-/// Elements after which sums go to float64.
-const LEAF: usize = 1024;
+/// Rows whose mean is near enough.
+const FIRST: usize = 32;
 
 /// The sizes before, of and after the channel axis.
 #[derive(Clone, Copy)]
@@ -58,22 +58,41 @@ impl Block {
         (b * self.channels + c) * self.after
     }
 
-    /// Per channel: the mean of its first elements, a number near its mean.
-    pub fn near<T: Lane<Wide: Float>>(&self, x: &[T], channel: usize) -> T::Wide {
-        let rows = if self.after >= RUN { 1 } else { self.before.min(32) };
-        let mut sum = 0.0;
-        for b in 0..rows {
-            let start = self.start(b, channel);
-            // SAFETY: a run of the data.
-            sum += unsafe { mean_of(x[start..start + self.after].as_ptr(), self.after) };
+    /// For each channel the mean of its first elements, a number near its mean.
+    pub fn near<T: Lane<Wide: Float + Wide>>(&self, x: &[T], par: &dyn Parallel) -> Vec<T::Wide> {
+        let mut near = vec![T::Wide::ZERO; self.channels];
+        if self.after < RUN {
+            let columns = self.channels * self.after;
+            let rows = self.before.min(FIRST);
+            let mut sums = vec![T::Wide::ZERO; columns];
+            for row in x[..rows * columns].chunks_exact(columns.max(1)) {
+                sums.iter_mut().zip(row).for_each(|(sum, x)| *sum = sum.add(x.widen()));
+            }
+            let each = 1.0 / (rows * self.after) as f64;
+            for (near, of) in near.iter_mut().zip(sums.chunks_exact(self.after.max(1))) {
+                *near = T::Wide::of(of.iter().map(|sum| sum.double()).sum::<f64>() * each);
+            }
+            return near;
         }
-        T::Wide::of(sum / rows as f64)
+        let (to, mean) = (Shared(near.as_mut_ptr()), first_mean::<T>());
+        split(par, self.channels, GRAIN / self.after, |channels| {
+            for c in channels {
+                let start = self.start(0, c);
+                // SAFETY: a run of the data; each channel has a place of its own.
+                unsafe {
+                    let mut first = 0.0;
+                    mean(x[start..start + self.after].as_ptr(), self.after, &mut first);
+                    *to.at(c as isize) = T::Wide::of(first);
+                }
+            }
+        });
+        near
     }
 
     /// Runs `of(channel, sums)` over all channels, where `sums` are the channel's, of K terms each: `along` adds a run
     /// of one channel, `across` rows of 64 columns. `then` is called with a channel's sums while its data is near, if
     /// one thread has all of it; says whether it was.
-    pub fn sums<T: Lane<Wide: Float>, const M: usize>(
+    pub fn sums<T: Lane<Wide: Float + Wide>, const M: usize>(
         &self,
         par: &dyn Parallel,
         data: [&[T]; M],
@@ -113,7 +132,7 @@ impl Block {
     }
 
     /// As [`Block::sums`], rows by rows of columns.
-    fn sums_across<T: Lane<Wide: Float>, const M: usize>(
+    fn sums_across<T: Lane<Wide: Float + Wide>, const M: usize>(
         &self,
         par: &dyn Parallel,
         data: [&[T]; M],
@@ -156,19 +175,17 @@ impl Block {
         columns.chunks_exact(after.max(1)).map(|of| add_parts(of, 1)[0]).collect()
     }
 
-    /// Calls `body(channel, first element, runs)` for pieces of one channel's runs.
-    pub fn runs(&self, par: &dyn Parallel, body: impl Fn(usize, usize, Runs) + Sync) {
+    /// Calls `body` with parts of all runs.
+    pub fn runs(&self, par: &dyn Parallel, body: impl Fn(&Span) + Sync) {
         let Block { before, channels, after } = *self;
         split(par, before * channels, GRAIN / after.max(1), |units| {
-            let one = Runs { n: after, count: 1, step: 0 };
-            units.for_each(|unit| body(unit % channels, unit * after, one));
+            body(&Span { first: units.start, count: units.len(), step: 1, n: after, channels });
         });
     }
 
-    /// The first element and the runs of channel `c`.
-    pub fn runs_of(&self, c: usize) -> (usize, Runs) {
-        let step = self.channels * self.after;
-        (self.start(0, c), Runs { n: self.after, count: self.before, step })
+    /// The runs of channel `c`, as of the only one.
+    pub fn runs_of(&self, c: usize) -> Span {
+        Span { first: c, count: self.before, step: self.channels, n: self.after, channels: 1 }
     }
 
     /// Whether runs are too short for vectors of their own.
@@ -230,6 +247,16 @@ pub struct Runs {
     step: usize,
 }
 
+/// `count` runs of `n` elements: from run `first` on every `step`th; run i is of channel i modulo `channels`.
+#[derive(Clone, Copy)]
+pub struct Span {
+    first: usize,
+    count: usize,
+    step: usize,
+    n: usize,
+    channels: usize,
+}
+
 type Along<T, W, const M: usize> = unsafe fn([*const T; M], &Runs, [W; 2], &mut [f64; 2]);
 type Across<T, W, const M: usize> =
     unsafe fn([*const T; M], [usize; 3], &[[W; SIDE]; 2], &mut [[f64; SIDE]; 2]);
@@ -241,77 +268,24 @@ pub struct Terms<T: Lane, const M: usize> {
 }
 
 /// The terms of a batch's statistics: elements less the channel's number, and their squares.
-pub fn statistics<T: Lane<Wide: Float>>() -> Terms<T, 1> {
+pub fn statistics<T: Lane<Wide: Float + Wide>>() -> Terms<T, 1> {
     Terms { along: statistics_along::<T>(), across: statistics_across::<T>() }
 }
 
 /// The terms of the gradient: g, and its product with x normalised by the channel's mean and inverse deviation.
-pub fn gradients<T: Lane<Wide: Float>>() -> Terms<T, 2> {
+pub fn gradients<T: Lane<Wide: Float + Wide>>() -> Terms<T, 2> {
     Terms { along: gradients_along::<T>(), across: gradients_across::<T>() }
 }
 
-/// The loop along runs: `$terms` of the elements at one place, of which there are `$m`. Lanes go on from run to run.
-macro_rules! along {
-    ($name:ident, $lanes:ident, $pick:ident, $m:literal, |$x:ident, $a:ident, $b:ident| $terms:expr) => {
+/// The loops of two terms of the elements at one place, of which there are `$m`, given two numbers; where an element
+/// is its `$rest`, terms are zero. Along runs lanes go on from run to run.
+macro_rules! terms {
+    ($along_body:ident $along:ident, $across_body:ident $across:ident, $m:literal,
+     |$x:ident, $a:ident, $b:ident| $terms:expr, rest $rest:expr) => {
         /// # Safety
         /// The runs are readable.
         #[inline(always)]
-        unsafe fn $lanes<T: Lane<Wide: Float>, const L: usize>(
-            from: [*const T; $m],
-            runs: &Runs,
-            [$a, $b]: [T::Wide; 2],
-            sums: &mut [f64; 2],
-        ) {
-            let (mut ones, mut twos, mut held) = ([T::Wide::ZERO; L], [T::Wide::ZERO; L], 0);
-            for r in 0..runs.count {
-                let mut start = 0;
-                while start < runs.n {
-                    let end = runs.n.min(start + LEAF);
-                    held += end - start;
-                    while start < end {
-                        let count = L.min(end - start);
-                        let at = r * runs.step + start;
-                        // A whole round is a loop of its own, whose length is known.
-                        let (whole, rest) = if count == L { (L, 0) } else { (0, count) };
-                        if whole == L {
-                            for k in 0..L {
-                                let mut $x = [T::Wide::ZERO; $m];
-                                for m in 0..$m {
-                                    // SAFETY: the caller's.
-                                    $x[m] = unsafe { *from[m].add(at + k) }.widen();
-                                }
-                                let [one, two] = $terms;
-                                ones[k] = ones[k].add(one);
-                                twos[k] = twos[k].add(two);
-                            }
-                        }
-                        for k in 0..rest {
-                            let mut $x = [T::Wide::ZERO; $m];
-                            for m in 0..$m {
-                                // SAFETY: the caller's.
-                                $x[m] = unsafe { *from[m].add(at + k) }.widen();
-                            }
-                            let [one, two] = $terms;
-                            ones[k] = ones[k].add(one);
-                            twos[k] = twos[k].add(two);
-                        }
-                        start += count;
-                    }
-                    if held >= LEAF {
-                        sums[0] += total(&mut ones);
-                        sums[1] += total(&mut twos);
-                        (ones, twos, held) = ([T::Wide::ZERO; L], [T::Wide::ZERO; L], 0);
-                    }
-                }
-            }
-            sums[0] += total(&mut ones);
-            sums[1] += total(&mut twos);
-        }
-
-        /// # Safety
-        /// The runs are readable.
-        #[inline(always)]
-        unsafe fn $name<T: Lane<Wide: Float>>(
+        unsafe fn $along_body<T: Lane<Wide: Float>, V: FloatVector<Item = T::Wide>>(
             from: [*const T; $m],
             runs: &Runs,
             numbers: [T::Wide; 2],
@@ -319,182 +293,208 @@ macro_rules! along {
         ) {
             // SAFETY: the caller's.
             unsafe {
-                if runs.n < LONG {
-                    $lanes::<T, FEW>(from, runs, numbers, sums);
-                } else {
-                    $lanes::<T, LANES>(from, runs, numbers, sums);
+                let ($a, $b) = (V::splat(numbers[0]), V::splat(numbers[1]));
+                let rest: [V; $m] = $rest;
+                let (mut ones, mut twos, mut held) = ([V::zero(); VECTORS], [V::zero(); VECTORS], 0);
+                for r in 0..runs.count {
+                    let mut start = 0;
+                    while start < runs.n {
+                        let end = runs.n.min(start + LEAF);
+                        held += end - start;
+                        while start + VECTORS * V::LANES <= end {
+                            for j in 0..VECTORS {
+                                let mut $x = rest;
+                                for m in 0..$m {
+                                    $x[m] = load::<T, V>(from[m].add(r * runs.step + start + j * V::LANES));
+                                }
+                                let [one, two] = $terms;
+                                (ones[j], twos[j]) = (ones[j].add(one), twos[j].add(two));
+                            }
+                            start += VECTORS * V::LANES;
+                        }
+                        while start < end {
+                            let mut $x = rest;
+                            for m in 0..$m {
+                                $x[m] =
+                                    some::<T, V>(from[m].add(r * runs.step + start), end - start, rest[m]);
+                            }
+                            let [one, two] = $terms;
+                            (ones[0], twos[0]) = (ones[0].add(one), twos[0].add(two));
+                            start += V::LANES;
+                        }
+                        start = end;
+                        if held >= LEAF {
+                            sums[0] += total(ones);
+                            sums[1] += total(twos);
+                            (ones, twos, held) = ([V::zero(); VECTORS], [V::zero(); VECTORS], 0);
+                        }
+                    }
                 }
+                sums[0] += total(ones);
+                sums[1] += total(twos);
             }
         }
 
         isa_versions! {
-            fn $pick -> Along<T, T::Wide, $m> = $name;
-            generics [T: Lane<Wide: Float>] names [T] fast true;
+            fn $along -> Along<T, T::Wide, $m> = $along_body;
+            generics [T: Lane<Wide: Float + Wide>] names [T] vectors [T::Wide] fast true;
             args (from: [*const T; $m], runs: &Runs, numbers: [T::Wide; 2], sums: &mut [f64; 2])
         }
-    };
-}
-along!(statistics_along_body, statistics_lanes, statistics_along, 1, |x, near, _b| {
-    let d = x[0].sub(near);
-    [d, d.mul(d)]
-});
-along!(gradients_along_body, gradients_lanes, gradients_along, 2, |x, mean, inv| {
-    [x[0], x[0].mul(x[1].sub(mean).mul(inv))]
-});
 
-/// The loop across columns: `$terms` of the elements at one place, of which there are `$m`.
-macro_rules! across {
-    ($name:ident, $pick:ident, $m:literal, |$x:ident, $a:ident, $b:ident| $terms:expr) => {
         /// # Safety
         /// The rows' columns are readable.
         #[inline(always)]
-        unsafe fn $name<T: Lane<Wide: Float>>(
+        unsafe fn $across_body<T: Lane<Wide: Float>, V: FloatVector<Item = T::Wide>>(
             from: [*const T; $m],
             [rows, step, count]: [usize; 3],
             numbers: &[[T::Wide; SIDE]; 2],
             sums: &mut [[f64; SIDE]; 2],
         ) {
-            let mut r = 0;
-            while r < rows {
-                let end = rows.min(r + ROWS);
-                let (mut ones, mut twos) = ([T::Wide::ZERO; SIDE], [T::Wide::ZERO; SIDE]);
-                while r < end {
-                    for k in 0..count {
-                        let mut $x = [T::Wide::ZERO; $m];
-                        for m in 0..$m {
-                            // SAFETY: the caller's.
-                            $x[m] = unsafe { *from[m].add(r * step + k) }.widen();
+            let mut pad = [T::Wide::ZERO; WIDEST];
+            for first in (0..count).step_by(V::LANES) {
+                let left = count - first;
+                // SAFETY: the caller's; numbers and sums are of whole vectors, a pad holds the widest.
+                unsafe {
+                    let $a = V::load(numbers[0].as_ptr().add(first));
+                    let $b = V::load(numbers[1].as_ptr().add(first));
+                    let rest: [V; $m] = $rest;
+                    let mut r = 0;
+                    while r < rows {
+                        let end = rows.min(r + ROWS);
+                        let (mut ones, mut twos) = (V::zero(), V::zero());
+                        while r < end {
+                            let mut $x = rest;
+                            for m in 0..$m {
+                                $x[m] = some::<T, V>(from[m].add(r * step + first), left, rest[m]);
+                            }
+                            let [one, two] = $terms;
+                            (ones, twos) = (ones.add(one), twos.add(two));
+                            r += 1;
                         }
-                        let ($a, $b) = (numbers[0][k], numbers[1][k]);
-                        let [one, two] = $terms;
-                        ones[k] = ones[k].add(one);
-                        twos[k] = twos[k].add(two);
+                        for (sums, lanes) in sums.iter_mut().zip([ones, twos]) {
+                            lanes.store(pad.as_mut_ptr());
+                            for k in 0..V::LANES {
+                                sums[first + k] += pad[k].double();
+                            }
+                        }
                     }
-                    r += 1;
-                }
-                for k in 0..count {
-                    sums[0][k] += ones[k].double();
-                    sums[1][k] += twos[k].double();
                 }
             }
         }
 
         isa_versions! {
-            fn $pick -> Across<T, T::Wide, $m> = $name;
-            generics [T: Lane<Wide: Float>] names [T] fast true;
+            fn $across -> Across<T, T::Wide, $m> = $across_body;
+            generics [T: Lane<Wide: Float + Wide>] names [T] vectors [T::Wide] fast true;
             args (from: [*const T; $m], sizes: [usize; 3], numbers: &[[T::Wide; SIDE]; 2],
                 sums: &mut [[f64; SIDE]; 2])
         }
     };
 }
-across!(statistics_across_body, statistics_across, 1, |x, near, _b| {
-    let d = x[0].sub(near);
-    [d, d.mul(d)]
-});
-across!(gradients_across_body, gradients_across, 2, |x, mean, inv| [x[0], x[0].mul(x[1].sub(mean).mul(inv))]);
+terms!(statistics_along_body statistics_along, statistics_across_body statistics_across, 1,
+    |x, near, _b| {
+        let d = x[0].sub(near);
+        [d, d.mul(d)]
+    }, rest [near]);
+terms!(gradients_along_body gradients_along, gradients_across_body gradients_across, 2,
+    |x, mean, inv| [x[0], x[0].mul(x[1].sub(mean).mul(inv))], rest [V::zero(), mean]);
 
+/// `(x - mean) * scale + shift`, with the three in this order.
+///
 /// # Safety
-/// The runs are readable from `x` and writable from `y`.
+/// As `Vector`'s.
 #[inline(always)]
-unsafe fn affine_body<T: Lane<Wide: Float>>(
-    x: *const T,
-    [mean, scale, shift]: [T::Wide; 3],
-    y: *mut T,
-    runs: &Runs,
-) {
-    for r in 0..runs.count {
-        // SAFETY: the caller's.
-        unsafe {
-            let (x, y) = (x.add(r * runs.step), y.add(r * runs.step));
-            for k in 0..runs.n {
-                *y.add(k) = T::narrow((*x.add(k)).widen().sub(mean).mul(scale).add(shift));
+unsafe fn affine_of<V: FloatVector>([x]: [V; 1], [mean, scale, shift]: [V; 3]) -> V {
+    // SAFETY: the caller's.
+    unsafe { x.sub(mean).multiply_add(scale, shift) }
+}
+
+/// `scale (g - a - (x - mean) b)`, with mean, scale, a and b in this order.
+///
+/// # Safety
+/// As `Vector`'s.
+#[inline(always)]
+unsafe fn back_of<V: FloatVector>([g, x]: [V; 2], [mean, scale, a, b]: [V; 4]) -> V {
+    // SAFETY: the caller's.
+    unsafe { g.sub(a).sub(x.sub(mean).mul(b)).mul(scale) }
+}
+
+/// The loops that compute every element of `$m` from `$k` numbers: of runs, with one set of numbers for each channel,
+/// and of any elements, with numbers for each.
+macro_rules! elements {
+    ($formula:ident, $runs_body:ident $runs:ident, $each_body:ident $each:ident, $m:literal, $k:literal) => {
+        /// # Safety
+        /// The runs are readable and writable, and each channel has its numbers.
+        #[inline(always)]
+        unsafe fn $runs_body<T: Lane<Wide: Float>, V: FloatVector<Item = T::Wide>>(
+            from: [*const T; $m],
+            numbers: &[[T::Wide; $k]],
+            to: *mut T,
+            span: &Span,
+        ) {
+            let mut channel = span.first % span.channels;
+            for i in 0..span.count {
+                let start = (span.first + i * span.step) * span.n;
+                // SAFETY: the caller's.
+                unsafe {
+                    let mut own = [V::zero(); $k];
+                    for k in 0..$k {
+                        own[k] = V::splat(numbers.get_unchecked(channel)[k]);
+                    }
+                    let mut at = 0;
+                    while at < span.n {
+                        let left = span.n - at;
+                        let mut x = [V::zero(); $m];
+                        for m in 0..$m {
+                            x[m] = some::<T, V>(from[m].add(start + at), left, x[m]);
+                        }
+                        store::<T, V>($formula(x, own), to.add(start + at), left);
+                        at += V::LANES;
+                    }
+                }
+                channel += 1;
+                channel = if channel == span.channels { 0 } else { channel };
             }
         }
-    }
-}
 
-isa_versions! {
-    /// `(x - mean) * scale + shift` of runs, with the three in this order.
-    pub fn affine -> unsafe fn(*const T, [T::Wide; 3], *mut T, &Runs) = affine_body;
-    generics [T: Lane<Wide: Float>] names [T] fast true;
-    args (x: *const T, numbers: [T::Wide; 3], y: *mut T, runs: &Runs)
-}
+        isa_versions! {
+            pub fn $runs -> unsafe fn([*const T; $m], &[[T::Wide; $k]], *mut T, &Span) = $runs_body;
+            generics [T: Lane<Wide: Float + Wide>] names [T] vectors [T::Wide] fast true;
+            args (from: [*const T; $m], numbers: &[[T::Wide; $k]], to: *mut T, span: &Span)
+        }
 
-/// # Safety
-/// `n` elements are readable from `x` and writable from `y`.
-#[inline(always)]
-unsafe fn affine_each_body<T: Lane<Wide: Float>>(
-    x: *const T,
-    [mean, scale, shift]: [&[T::Wide]; 3],
-    y: *mut T,
-    n: usize,
-) {
-    for k in 0..n.min(mean.len()).min(scale.len()).min(shift.len()) {
-        // SAFETY: the caller's.
-        unsafe { *y.add(k) = T::narrow((*x.add(k)).widen().sub(mean[k]).mul(scale[k]).add(shift[k])) };
-    }
-}
-
-type AffineEach<T, W> = unsafe fn(*const T, [&[W]; 3], *mut T, usize);
-
-isa_versions! {
-    /// As [`affine`], with numbers for each element.
-    pub fn affine_each -> AffineEach<T, T::Wide> = affine_each_body;
-    generics [T: Lane<Wide: Float>] names [T] fast true;
-    args (x: *const T, numbers: [&[T::Wide]; 3], y: *mut T, n: usize)
-}
-
-/// # Safety
-/// The runs are readable from `g` and `x` and writable from `out`.
-#[inline(always)]
-unsafe fn back_body<T: Lane<Wide: Float>>(
-    [g, x]: [*const T; 2],
-    [mean, scale, a, b]: [T::Wide; 4],
-    out: *mut T,
-    runs: &Runs,
-) {
-    for r in 0..runs.count {
-        // SAFETY: the caller's.
-        unsafe {
-            let (g, x, out) = (g.add(r * runs.step), x.add(r * runs.step), out.add(r * runs.step));
-            for k in 0..runs.n {
-                let (g, x) = ((*g.add(k)).widen(), (*x.add(k)).widen());
-                *out.add(k) = T::narrow(g.sub(a).sub(x.sub(mean).mul(b)).mul(scale));
+        /// # Safety
+        /// `n` elements are readable from each of `from` and the numbers, and writable from `to`.
+        #[inline(always)]
+        unsafe fn $each_body<T: Lane<Wide: Float>, V: FloatVector<Item = T::Wide>>(
+            from: [*const T; $m],
+            numbers: [&[T::Wide]; $k],
+            to: *mut T,
+            n: usize,
+        ) {
+            let mut at = 0;
+            while at < n {
+                let left = n - at;
+                // SAFETY: the caller's.
+                unsafe {
+                    let (mut x, mut own) = ([V::zero(); $m], [V::zero(); $k]);
+                    for m in 0..$m {
+                        x[m] = some::<T, V>(from[m].add(at), left, x[m]);
+                    }
+                    for k in 0..$k {
+                        own[k] = some_wide(numbers[k].as_ptr().add(at), left, own[k]);
+                    }
+                    store::<T, V>($formula(x, own), to.add(at), left);
+                }
+                at += V::LANES;
             }
         }
-    }
-}
 
-isa_versions! {
-    /// `scale (g - a - (x - mean) b)` of runs, with mean, scale, a and b in this order.
-    pub fn back -> unsafe fn([*const T; 2], [T::Wide; 4], *mut T, &Runs) = back_body;
-    generics [T: Lane<Wide: Float>] names [T] fast true;
-    args (from: [*const T; 2], numbers: [T::Wide; 4], out: *mut T, runs: &Runs)
-}
-
-/// # Safety
-/// `n` elements are readable from `g` and `x` and writable from `out`.
-#[inline(always)]
-unsafe fn back_each_body<T: Lane<Wide: Float>>(
-    [g, x]: [*const T; 2],
-    [mean, scale, a, b]: [&[T::Wide]; 4],
-    out: *mut T,
-    n: usize,
-) {
-    for k in 0..n.min(mean.len()).min(scale.len()).min(a.len()).min(b.len()) {
-        // SAFETY: the caller's.
-        unsafe {
-            let (g, x) = ((*g.add(k)).widen(), (*x.add(k)).widen());
-            *out.add(k) = T::narrow(g.sub(a[k]).sub(x.sub(mean[k]).mul(b[k])).mul(scale[k]));
+        isa_versions! {
+            pub fn $each -> unsafe fn([*const T; $m], [&[T::Wide]; $k], *mut T, usize) = $each_body;
+            generics [T: Lane<Wide: Float + Wide>] names [T] vectors [T::Wide] fast true;
+            args (from: [*const T; $m], numbers: [&[T::Wide]; $k], to: *mut T, n: usize)
         }
-    }
+    };
 }
-
-type BackEach<T, W> = unsafe fn([*const T; 2], [&[W]; 4], *mut T, usize);
-
-isa_versions! {
-    /// As [`back`], with numbers for each element.
-    pub fn back_each -> BackEach<T, T::Wide> = back_each_body;
-    generics [T: Lane<Wide: Float>] names [T] fast true;
-    args (from: [*const T; 2], numbers: [&[T::Wide]; 4], out: *mut T, n: usize)
-}
+elements!(affine_of, affine_body affine, affine_each_body affine_each, 1, 3);
+elements!(back_of, back_body back, back_each_body back_each, 2, 4);

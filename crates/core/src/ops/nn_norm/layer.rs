@@ -1,6 +1,6 @@
 //! layer_norm and its fused gradient: rows along the axis, which become the last ones where they are not.
 
-use super::rows::{BackRow, back_row, scaled_row};
+use super::rows::{BackRows, back_rows, scaled_rows, together};
 use super::{LayerNorm, infer_form, layer_form, mean, normalized};
 use crate::kernel::lane::Lane;
 use crate::kernel::moves::{Shared, copy, dense};
@@ -10,6 +10,7 @@ use crate::kernel::walk::{GRAIN, split};
 use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
 use crate::rules::{IntoOperand, Sym, Vjp};
 use crate::shape::{AxisList, Shape, check_axis};
+use crate::simd::vector::Wide;
 use crate::view::{View, ViewMut};
 use crate::{Element, Layout, Result, with_type};
 use smallvec::{SmallVec, smallvec};
@@ -71,7 +72,7 @@ fn run_layer_norm(a: &KernelArgs) -> Result<()> {
     Ok(())
 }
 
-fn layer_norm<T: Lane<Wide: Float + Element>>(a: &KernelArgs) {
+fn layer_norm<T: Lane<Wide: Float + Wide>>(a: &KernelArgs) {
     let out = a.out(0);
     if out.layout.size() == 0 {
         return;
@@ -80,12 +81,15 @@ fn layer_norm<T: Lane<Wide: Float + Element>>(a: &KernelArgs) {
     let x = rows_of::<T>(&a.ins[0], &order, a);
     let [gamma, beta] = [1, 2].map(|i| dense::<T::Wide>(&a.ins[i], a.par));
     let target = Target::<T>::new(&out, last);
-    let (to, eps, row) = (target.rows, a.attrs.get::<LayerNorm>().eps, scaled_row::<T>());
-    split(a.par, x.len() / n, GRAIN / 2 / n, |rows| {
-        for r in rows {
-            // SAFETY: row r of the operand and of the output, this chunk's own; parameters are as long as a row.
+    let (to, eps, kernel) = (target.rows, a.attrs.get::<LayerNorm>().eps, scaled_rows::<T>());
+    let (rows, group) = (x.len() / n, together(n));
+    split(a.par, rows.div_ceil(group), GRAIN / 2 / (n * group), |groups| {
+        for first in groups.map(|i| i * group) {
+            let sizes = [group.min(rows - first), n];
+            // SAFETY: rows of the operand and of the output, this chunk's own; parameters are as long as a row.
             unsafe {
-                row(x[r * n..].as_ptr(), n, eps, gamma.as_ptr(), beta.as_ptr(), to.at((r * n) as isize));
+                let from = x[first * n..].as_ptr();
+                kernel(from, sizes, eps, [gamma.as_ptr(), beta.as_ptr()], to.at((first * n) as isize));
             }
         }
     });
@@ -126,7 +130,7 @@ fn run_layer_norm_grad(a: &KernelArgs) -> Result<()> {
 
 /// Rows are taken in parts, whose number depends on the shape alone; each adds up the parameters' gradients of its
 /// own, and those of the parts are added in order.
-fn layer_norm_grad<T: Lane<Wide: Float + Element>>(a: &KernelArgs) {
+fn layer_norm_grad<T: Lane<Wide: Float + Wide>>(a: &KernelArgs) {
     let out = a.out(0);
     let (order, last, n) = order_of(a, &out.layout.shape);
     let [g, x] = [0, 1].map(|i| rows_of::<T>(&a.ins[i], &order, a));
@@ -138,16 +142,18 @@ fn layer_norm_grad<T: Lane<Wide: Float + Element>>(a: &KernelArgs) {
     let mut sums = vec![T::Wide::ZERO; parts * 2 * n];
     let target = Target::<T>::new(&out, last);
     let (to, sums_at, eps) = (target.rows, Shared(sums.as_mut_ptr()), a.attrs.get::<LayerNorm>().eps);
-    let back = back_row::<T>();
+    let back = back_rows::<T>();
     split(a.par, parts, 1, |range| {
         for part in range {
-            for r in part * each..rows.min((part + 1) * each) {
-                // SAFETY: row r of the operands and of the output, and sums that are this part's own.
+            let end = rows.min((part + 1) * each);
+            for r in (part * each..end).step_by(together(n)) {
+                // SAFETY: rows of the operands and of the output, and sums that are this part's own.
                 unsafe {
-                    back(&BackRow {
+                    back(&BackRows {
                         g: g[r * n..].as_ptr(),
                         x: x[r * n..].as_ptr(),
                         gamma: gamma.as_ptr(),
+                        count: together(n).min(end - r),
                         n,
                         eps,
                         to_gamma: sums_at.at((part * 2 * n) as isize),
