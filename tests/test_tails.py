@@ -11,6 +11,7 @@ from typing import Any
 import numpy as onp
 import pytest
 
+import mxnp as mx
 from mxnp import _core, autograd, np, npx
 from specs.drive import engine, threads
 from specs.tolerance import numpy_dtype
@@ -201,3 +202,43 @@ def test_training():
         return [loss, w, b, v, w.grad]
 
     everywhere(program)
+
+
+TABLES = [(50, 64), (300, 1), (7, 3, 5), (40, 3000)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64"])
+@pytest.mark.parametrize("shape", TABLES, ids=str)
+@pytest.mark.parametrize("count", [1, 6, 500])
+def test_what_follows_gathered_rows(shape, dtype, count):
+    rows = onp.random.default_rng(1).integers(0, shape[0], (count, 2))
+
+    def program():
+        table, i = normal(0, *shape, dtype=dtype), np.array(rows)
+        scale = normal(3, *shape[1:], dtype=dtype)
+        taken = np.take(table, i, axis=0) * scale + 1
+        indexed = np.maximum(table[i], 0) - scale
+        across = np.take(table.T, i[:, 0], axis=-1, mode="wrap") * 2
+        return [taken, indexed, across]
+
+    taken, *_ = everywhere(program)
+    assert taken.shape == (count, 2, *shape[1:])
+
+
+def test_an_embedding_with_positions_is_one_kernel():
+    ids, table, places = np.array([[1, 2, 0], [2, 2, 1]], dtype="int64"), normal(0, 3, 64), normal(1, 3, 64)
+
+    def program():
+        return [npx.embedding(ids, table, input_dim=3, output_dim=64) * 8 + places]
+
+    everywhere(program)
+    shown = mx.engine.explain(program)
+    assert [group["label"] for group in shown.groups] == ["embedding+multiply+add"]
+
+
+def test_an_index_out_of_range_writes_nothing_of_what_follows():
+    table, target = normal(0, 3, 4), np.zeros((2, 4))
+    target += np.take(table, np.array([0, 3]), axis=0, mode="raise") * 2
+    with pytest.raises(IndexError, match="take"):
+        target.wait_to_read()
+    assert target.tolist() == [[0.0] * 4] * 2

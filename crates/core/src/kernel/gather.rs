@@ -6,6 +6,7 @@ use crate::kernel::moves::Shared;
 use crate::kernel::places::Places;
 use crate::kernel::radix::{self, Item, Packed};
 use crate::kernel::scratch::Space;
+use crate::kernel::tail::Tail;
 use crate::kernel::walk::{GRAIN, offsets, split};
 use crate::layout::Layout;
 use crate::par::Parallel;
@@ -35,12 +36,26 @@ impl Rows {
     }
 }
 
-/// `out[o, p, i] = x[outer[o] + places[p] + inner[i]]`; `out` is contiguous.
-pub fn gather(x: &View, rows: &Rows, places: &[isize], out: &ViewMut, par: &dyn Parallel) {
-    crate::with_word!(x.dtype.size(), W => gather_words::<W>(x, rows, places, out, par));
+/// `out[o, p, i] = x[outer[o] + places[p] + inner[i]]`; `out` is contiguous. The tail runs over each chunk of rows.
+pub fn gather(
+    x: &View,
+    rows: &Rows,
+    places: &[isize],
+    out: &ViewMut,
+    tail: Option<&Tail>,
+    par: &dyn Parallel,
+) {
+    crate::with_word!(x.dtype.size(), W => gather_words::<W>(x, rows, places, out, tail, par));
 }
 
-fn gather_words<W: Copy>(x: &View, rows: &Rows, places: &[isize], out: &ViewMut, par: &dyn Parallel) {
+fn gather_words<W: Copy>(
+    x: &View,
+    rows: &Rows,
+    places: &[isize],
+    out: &ViewMut,
+    tail: Option<&Tail>,
+    par: &dyn Parallel,
+) {
     let (from, to) = (Shared(x.start().cast::<W>().cast_mut()), Shared(out.start().cast::<W>()));
     let (width, count) = (rows.width, places.len());
     if width == 0 {
@@ -48,6 +63,7 @@ fn gather_words<W: Copy>(x: &View, rows: &Rows, places: &[isize], out: &ViewMut,
     }
     split(par, rows.outer.len() * count, GRAIN / width, |range| {
         let (from, to) = (from, to);
+        let (first, elements) = (range.start * width, range.len() * width);
         let mut row = range.start;
         while row < range.end {
             let (o, p) = (row / count, row % count);
@@ -76,6 +92,10 @@ fn gather_words<W: Copy>(x: &View, rows: &Rows, places: &[isize], out: &ViewMut,
                 }
             }
             row += part.len();
+        }
+        if let Some(tail) = tail {
+            // SAFETY: this chunk's rows, which are complete.
+            unsafe { tail.run(first, 1, elements, elements) };
         }
     });
 }

@@ -150,7 +150,7 @@ fn infer_get(a: &InferArgs) -> Result<Inferred> {
 fn run_get(a: &KernelArgs) -> Result<()> {
     let At { axis, mode, names } = a.attrs.get::<At>();
     let (rows, found) = resolve(a, a.ins[0].layout, &a.ins[1..], *axis, mode, names.as_deref())?;
-    gather::gather(&a.ins[0], &rows, &found, &a.out(0), a.par);
+    gather::gather(&a.ins[0], &rows, &found, &a.out(0), a.tail, a.par);
     Ok(())
 }
 
@@ -179,6 +179,7 @@ pub static INDEX_GET: Op = Op {
     attrs: At::read,
     grad: Grad::Vjp(grad_get),
     saves: Saves { inputs: !1, outputs: 0 },
+    tail: true,
     ..Op::new("index_get", 2, infer_get, Run::Kernel(run_get))
 };
 
@@ -187,6 +188,7 @@ pub static TAKE: Op = Op {
     attrs: At::read,
     grad: Grad::Vjp(grad_get),
     saves: Saves { inputs: 0b10, outputs: 0 },
+    tail: true,
     ..Op::new("take", 2, infer_get, Run::Kernel(run_get))
 };
 

@@ -46,7 +46,7 @@ fn run_embedding(a: &KernelArgs) -> Result<()> {
     let (indices, weight) = (&a.ins[0], &a.ins[1]);
     let axes = [Axis { size: weight.layout.shape[0], stride: weight.layout.strides[0], number: 0 }];
     let found = places(a.op, &[*indices], &indices.layout.shape, &axes, Bound::Strict, a.par)?;
-    gather(weight, &Rows::new(weight.layout, 0, 1), &found, &a.out(0), a.par);
+    gather(weight, &Rows::new(weight.layout, 0, 1), &found, &a.out(0), a.tail, a.par);
     Ok(())
 }
 
@@ -60,6 +60,7 @@ pub static EMBEDDING: Op = Op {
         smallvec![None, gw]
     }),
     saves: Saves { inputs: 1, outputs: 0 },
+    tail: true,
     ..Op::new("embedding", 2, infer_embedding, Run::Kernel(run_embedding))
 };
 
