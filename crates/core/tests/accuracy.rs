@@ -167,7 +167,7 @@ const DOUBLES: &[(&str, Double)] = &[
     ("sigmoid", |x| if x < 0.0 { x.exp() / (1.0 + x.exp()) } else { 1.0 / (1.0 + (-x).exp()) }),
     ("softplus", |x| x.max(0.0) + (-x.abs()).exp().ln_1p()),
     ("erf", |x| erf(x)),
-    ("gelu", |x| 0.5 * x * erfc(-x * std::f64::consts::FRAC_1_SQRT_2)),
+    ("gelu", |x| if x < -40.0 { -0.0 } else { 0.5 * x * erfc(-x * std::f64::consts::FRAC_1_SQRT_2) }),
     ("arccosh", f64::acosh),
     ("arctanh", f64::atanh),
 ];
