@@ -46,6 +46,31 @@ class Library:
         return self.array(numbers)
 
 
+def trained(lib: Library, make: Callable[[Any], Any], x: Any) -> Callable[[], Any] | None:
+    """A function of `x` forward and backward, with a head of ones; none in NumPy."""
+    if lib.name == "numpy":
+        return None
+    if lib.name == "torch":
+        x.requires_grad_()
+
+        def step() -> Any:
+            x.grad = None
+            y = make(x)
+            y.backward(lib.np.ones_like(y))
+            return x.grad
+
+        return step
+    x.attach_grad()
+
+    def step_mx() -> Any:
+        with lib.record():
+            y = make(x)
+        y.backward()
+        return x.grad
+
+    return step_mx
+
+
 Workload = Callable[[Library], Callable[[], Any] | None]
 WORKLOADS: dict[str, Workload] = {}
 

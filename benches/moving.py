@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from library import Library, workload
+from library import Library, trained, workload
 
 N = 10**6
 Call = Callable[[], Any]
@@ -135,29 +135,9 @@ def draw(lib: Library) -> Call:
 
 def layer(lib: Library, make: Callable[[Any], Any], x: Any, backward: bool) -> Call | None:
     """A function of `x` forward, or forward and backward with a head of ones."""
-    if lib.name == "numpy":
-        return None
-    if not backward:
-        return lambda: make(x)
-    if lib.name == "torch":
-        x.requires_grad_()
-
-        def step() -> Any:
-            x.grad = None
-            y = make(x)
-            y.backward(lib.np.ones_like(y))
-            return x.grad
-
-        return step
-    x.attach_grad()
-
-    def step_mx() -> Any:
-        with lib.record():
-            y = make(x)
-        y.backward()
-        return x.grad
-
-    return step_mx
+    if backward:
+        return trained(lib, make, x)
+    return None if lib.name == "numpy" else lambda: make(x)
 
 
 def pool(lib: Library, kind: str, size: int, pad: int, side: int, backward: bool) -> Call | None:

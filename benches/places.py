@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from library import Library, workload
+from library import Library, trained, workload
 
 SIZES = {"1e3": 10**3, "1e5": 10**5, "1e7": 10**7}
 Call = Callable[[], Any]
@@ -173,31 +173,6 @@ def one_hot(lib: Library, n: int) -> Call | None:
         rows = numpy.eye(100, dtype="float32")
         return lambda: rows[at]
     return lambda: lib.npx.one_hot(at, 100)
-
-
-def trained(lib: Library, make: Callable[[Any], Any], x: Any) -> Call | None:
-    """A function forward and backward, with a head of ones."""
-    if lib.name == "numpy":
-        return None
-    if lib.name == "torch":
-        x.requires_grad_()
-
-        def step() -> Any:
-            x.grad = None
-            y = make(x)
-            y.backward(lib.np.ones_like(y))
-            return x.grad
-
-        return step
-    x.attach_grad()
-
-    def step_mx() -> Any:
-        with lib.record():
-            y = make(x)
-        y.backward()
-        return x.grad
-
-    return step_mx
 
 
 @sized("embedding forward and backward")

@@ -73,8 +73,8 @@ class Explanation:
         whose results nobody could see), `merged` (of copies that the kernel before made needless), `units` (how many
         passes and kernels), `cached`, `thread`, `start`, `end`, `bytes_unfused`.
     groups : records that do the same, together: `label`, `kind`, `ops`, `calls`, `shape`, `elements`, `dtype`, `count`,
-        `bytes_read`, `bytes_written`, `bytes_reused`, `flops`, `seconds`, `ran`, `threads`; all but `shape` and
-        `elements` summed over the `count`.
+        `bytes_read`, `bytes_written`, `bytes_reused`, `flops` and `seconds` (sums over the `count`), `ran` (as of
+        records, the outcome where it is not 'done', or 'mixed') and `threads` (the most).
     totals : `calls`, `flushes`, `passes`, `kernels`, `dead`, `merged`, `bytes_read`, `bytes_written`, `bytes_reused`,
         `bytes_unfused` (had each call run by itself), `buffers` and `buffers_from_pool`, `failed`, `skipped`,
         `dropped` (events beyond what is kept) and the `times`.
@@ -227,23 +227,20 @@ def _grouped(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for record in records:
         dtypes = dict.fromkeys(dtype for dtype, _, _ in (*record["writes"], *record["reads"]))
         key = (record["label"], tuple(record["ops"]), record["shape"], tuple(dtypes))
+        ran = record["ran"] if record["outcome"] == "done" else record["outcome"]
         group = groups.get(key)
         if group is None:
             copied = ("label", "kind", "ops", "calls", "shape", "elements")
             group = groups[key] = {name: record[name] for name in copied}
             group |= {"dtype": "/".join(dtypes), "count": 0, "bytes_read": 0, "bytes_written": 0}
-            group |= {"bytes_reused": 0, "flops": None, "seconds": 0.0, "ran": record["ran"], "threads": 1}
+            group |= {"bytes_reused": 0, "flops": None, "seconds": 0.0, "ran": ran, "threads": 1}
         group["count"] += 1
         for name in ("bytes_read", "bytes_written", "bytes_reused", "seconds"):
             group[name] += record[name]
         if record["flops"] is not None:
             group["flops"] = (group["flops"] or 0) + record["flops"]
         group["threads"] = max(group["threads"], record["threads"])
-        ran = record["ran"] if record["outcome"] != "failed" else "failed"
-        ran = ran if record["outcome"] != "skipped" else "skipped"
-        if group["count"] == 1:
-            group["ran"] = ran
-        elif group["ran"] != ran:
+        if group["ran"] != ran:
             group["ran"] = "mixed"
     return list(groups.values())
 

@@ -33,20 +33,6 @@ def set_bulk_size(size: int) -> int:
     return before
 
 
-def set_folding(on: bool) -> bool:
-    """Whether compiled blocks fold in prediction; gives the former state. Graphs made so far are made anew.
-
-    Folded are batch normalisations with running statistics into the convolution or dense layer before (results differ
-    from eager ones in the last places), and what is made of parameters alone (exactly). Both are computed once and
-    again when a parameter was written. `MXNP_FOLDING=0` turns it off from the start.
-
-    >>> before = mx.engine.set_folding(False)
-    >>> mx.engine.set_folding(before)
-    False
-    """
-    return _core.set_folding(bool(on))
-
-
 class _Bulk:
     """See `bulk`."""
 
@@ -79,6 +65,20 @@ def set_fusion(on: bool) -> bool:
     False
     """
     return _core.set_fusion(bool(on))
+
+
+def set_folding(on: bool) -> bool:
+    """Whether compiled blocks fold in prediction; gives the former state. Graphs made so far are made anew.
+
+    Folded are batch normalisations with running statistics into the convolution or dense layer before (results differ
+    from eager ones in the last places), and what is made of parameters alone (exactly). Both are computed once and
+    again when a parameter was written. `MXNP_FOLDING=0` turns it off from the start.
+
+    >>> before = mx.engine.set_folding(False)
+    >>> mx.engine.set_folding(before)
+    False
+    """
+    return _core.set_folding(bool(on))
 
 
 def explain(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:

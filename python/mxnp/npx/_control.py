@@ -70,7 +70,7 @@ def foreach(body: Callable[[Any, Any], tuple[Any, Any]], data: Any, init_states:
         with autograd.pause(autograd.is_training()):
             shapes, _ = body(_like(data, iter(slices)), states)
         return _empty(shapes, 0), states
-    return _stacked(outputs), states
+    return _stacked("foreach", outputs), states
 
 
 def while_loop(
@@ -103,15 +103,15 @@ def while_loop(
         with autograd.pause(autograd.is_training()):
             shapes, _ = func(*_arguments(variables))
         return _empty(shapes, max_iterations), variables
-    return _stacked(outputs, max_iterations), variables
+    return _stacked("while_loop", outputs, max_iterations), variables
 
 
-def _stacked(outputs: list[Any], length: int | None = None) -> Any:
+def _stacked(name: str, outputs: list[Any], length: int | None = None) -> Any:
     """The steps' outputs stacked, with zeros up to `length`."""
     steps = [list(_leaves(output)) for output in outputs]
     counts = sorted({len(step) for step in steps})
     if len(counts) > 1:
-        raise MXNetValueError(f"each step must give the same number of outputs, got {counts}")
+        raise MXNetValueError(f"{name}: each step must give the same number of outputs, got {counts}")
     return _like(outputs[0], iter([_padded(stack(arrays), length) for arrays in zip(*steps, strict=True)]))
 
 

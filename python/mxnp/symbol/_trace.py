@@ -123,7 +123,8 @@ class _Converter:
         for _, dtype in node["outputs"]:
             if dtype.kind == "c":
                 raise MXNetError(
-                    f"export: MXNet's files have no dtype {dtype.name}, which '{node['name']}' gives"
+                    f"export: MXNet's files have no dtype {dtype.name}, which '{node['name']}' gives\n"
+                    "hint: save_parameters and the Python class bring the network back"
                 )
         rule = _SPECIAL.get(node["name"])
         if rule is not None:
@@ -239,9 +240,8 @@ def _where(self: _Converter, index: int, node: Traced) -> Symbol:
     from .numpy import where
 
     condition, *rest = (self.operand(i) for i in node["inputs"])
-    if not all(
-        isinstance(operand, Symbol) for operand in rest
-    ):  # the operators with a number keep the array's dtype
+    if not all(isinstance(operand, Symbol) for operand in rest):
+        # The operators with a number keep the array's dtype.
         rest = [_converted(self, node, i, x) for i, x in zip(node["inputs"][1:], rest, strict=True)]
     return where(condition, *rest).as_nd_ndarray()
 
@@ -452,8 +452,8 @@ _SPECIAL: dict[str, Callable[[_Converter, int, Traced], Symbol]] = {
     "normal": _drawn("_npi_normal", "loc", "scale"),
     "pad": _pad,
     "pick": _pick,
-    "reshape": _reshape,
     "positive": _same,
+    "reshape": _reshape,
     "roll": _roll,
     "silu": _silu,
     "slice": _slice,

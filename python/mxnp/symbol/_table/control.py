@@ -15,8 +15,8 @@ from mxnp.error import MXNetError
 from .._spec import Attrs, row
 from .shape import parts
 
-# A held graph as a function: from the arrays of its variables to the list of its outputs.
-Held = Callable[..., list[Any]]
+# A graph that a node holds, as a function: from the arrays of its variables to the list of its outputs.
+HeldGraph = Callable[..., list[Any]]
 
 
 def _outputs(attrs: Attrs, count: int) -> tuple[str, ...]:
@@ -42,7 +42,7 @@ def _split(
 
 def _foreach(
     *inputs: Any,
-    graphs: Sequence[Held],
+    graphs: Sequence[HeldGraph],
     num_outputs: int,
     num_out_data: int,
     in_data_locs: tuple[int, ...],
@@ -65,7 +65,7 @@ def _foreach(
 
 def _while_loop(
     *inputs: Any,
-    graphs: Sequence[Held],
+    graphs: Sequence[HeldGraph],
     num_outputs: int,
     num_out_data: int,
     max_iterations: int,
@@ -94,7 +94,7 @@ def _while_loop(
 
 def _cond(
     *inputs: Any,
-    graphs: Sequence[Held],
+    graphs: Sequence[HeldGraph],
     num_outputs: int,
     cond_input_locs: tuple[int, ...],
     then_input_locs: tuple[int, ...],
