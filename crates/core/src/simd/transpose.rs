@@ -135,19 +135,18 @@ unsafe fn small_squares<E: Copy>(plane: Plane, src: *const u8, dst: *mut u8) {
                 for j in 0..4usize {
                     let from = src.offset(i as isize * plane.src).add(j * 16);
                     let to = dst.offset((j * $n) as isize * plane.dst).add(i * (16 / $n));
-                    let rows: [__m128i; $n] = std::array::from_fn(
-                        #[inline(always)]
-                        |k| _mm_loadu_si128(from.offset(k as isize * plane.src).cast()),
-                    );
+                    // Loops, not closures: what is not inlined here runs baseline code.
+                    let mut rows = [_mm_setzero_si128(); $n];
+                    for k in 0..$n {
+                        rows[k] = _mm_loadu_si128(from.offset(k as isize * plane.src).cast());
+                    }
                     $(
                         let _ = $time;
-                        let rows: [__m128i; $n] = std::array::from_fn(
-                            #[inline(always)]
-                            |k| {
-                                let (a, b) = (rows[k / 2], rows[k / 2 + $n / 2]);
-                                if k % 2 == 0 { $low(a, b) } else { $high(a, b) }
-                            },
-                        );
+                        let before = rows;
+                        for k in 0..$n {
+                            let (a, b) = (before[k / 2], before[k / 2 + $n / 2]);
+                            rows[k] = if k % 2 == 0 { $low(a, b) } else { $high(a, b) };
+                        }
                     )*
                     for k in 0..$n {
                         _mm_storeu_si128(to.offset(k as isize * plane.dst).cast(), rows[k]);
