@@ -110,6 +110,7 @@ class Server:
         for name in ("OMP", "OPENBLAS", "MKL", "MXNP"):
             environ[f"{name}_NUM_THREADS"] = str(threads)
         if library == "numpy":
+            # It chooses its kernels itself; who sets these does so for another library's OpenBLAS.
             environ = {k: v for k, v in environ.items() if k not in {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"}}
         command = [python, "-W", "ignore", str(HERE / "serve.py"), library]
         self.library = library

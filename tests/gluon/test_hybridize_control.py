@@ -64,7 +64,9 @@ def test_steps_of_another_form_are_refused():
     for count in (0, 2):
         with pytest.raises(ValueError, match=f"while_loop: expected 1 new loop variables, got {count}"):
             npx.while_loop(lambda i: i < 2, lambda i, count=count: (i, [i] * count), np.zeros(()), 3)
-    with pytest.raises(ValueError, match=r"same number of outputs, got \[1, 2\]"):
+    with pytest.raises(
+        ValueError, match=r"foreach: each step must give the same number of outputs, got \[1, 2\]"
+    ):
         npx.foreach(lambda x, s: ([x] * (1 + int(x)), s), np.arange(2), [])
 
 
