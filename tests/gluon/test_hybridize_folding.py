@@ -65,6 +65,19 @@ def test_normalisation_becomes_part_of_the_weights(make, shape):
     assert calls(net) == 2, "the layer and the activation"
 
 
+@pytest.mark.parametrize("layer", [lambda: nn.Conv2D(4, 3), lambda: nn.Dense(4)])
+def test_the_second_of_two_normalisations_stays(layer):
+    x = x_of(2, 3, 6, 6)
+    net = nn.HybridSequential()
+    net.add(layer(), nn.BatchNorm(), nn.BatchNorm(), nn.BatchNorm())
+    filled(net, x)
+    eager = net(x)
+    net.hybridize()
+    net(x)
+    onp.testing.assert_allclose(net(x).asnumpy(), eager.asnumpy(), rtol=1e-5, atol=1e-5)
+    assert calls(net) == 3
+
+
 def test_folding_can_be_turned_off():
     x = x_of(2, 3, 6, 6)
     net = filled(normalised(nn.Conv2D(4, 3)), x)

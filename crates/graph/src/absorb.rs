@@ -69,9 +69,12 @@ impl Parts {
 
     /// The arrays from outside that a call reads beside its first input; None where there are others, or one is written.
     fn outside(&self, call: &CallStep, fixed: &[bool]) -> Option<SmallVec<[Spot; 6]>> {
+        // Slots that `put` has added are not from outside, and not in `fixed`.
+        let is_captured = |slot: usize| matches!(self.slots[slot].origin, Origin::Captured(_));
         let is_outside = |arg: &Arg| {
-            let spot = arg.spot().filter(|spot| !fixed[spot.slot as usize])?;
-            matches!(self.slots[spot.slot as usize].origin, Origin::Captured(_)).then(|| spot.clone())
+            let spot = arg.spot()?;
+            let slot = spot.slot as usize;
+            (is_captured(slot) && !fixed[slot]).then(|| spot.clone())
         };
         call.ins.iter().skip(1).map(is_outside).collect()
     }

@@ -5,6 +5,7 @@ use crate::error::{type_error, value_error};
 use crate::operand::{self, Results, Source, argument, device_of};
 use crate::wait::{enter, settle};
 use crate::{attrs, device};
+use mxnp_core::attrs::Attrs;
 use mxnp_core::op::{Arity, Grad};
 use mxnp_core::ops as core_ops;
 use mxnp_graph::Input;
@@ -79,6 +80,7 @@ pub fn run(
     let args: SmallVec<[Bound<'_, PyAny>; 4]> = args.iter().collect();
     let sources: SmallVec<[Source<'_, '_>; 4]> =
         args.iter().map(|arg| argument(arg, device)).collect::<PyResult<_>>()?;
+    check_updated(py, op, &attrs, &args, &sources)?;
     if let Some(out) = out.filter(|out| !out.is_none()) {
         let targets = targets(op.name, out)?;
         let outs: SmallVec<[&NDArray; 2]> = targets.iter().map(|t| t.get()).collect();
@@ -96,6 +98,30 @@ pub fn run(
         results?
     };
     give(py, results)
+}
+
+/// Refuses anything but arrays where the op updates in place: a copy made for the call would take what it writes.
+fn check_updated(
+    py: Python<'_>,
+    op: &mxnp_core::Op,
+    attrs: &Attrs,
+    args: &[Bound<'_, PyAny>],
+    sources: &[Source<'_, '_>],
+) -> PyResult<()> {
+    let (Arity::Exactly(least) | Arity::Between(least, _) | Arity::AtLeast(least)) = op.arity;
+    if sources.len() < least {
+        return Ok(()); // which is said when the call is made
+    }
+    let mut updated = op.updates(attrs, sources.len()).into_iter().filter(|&i| i < sources.len());
+    match updated.find(|&i| !matches!(sources[i], Source::Object(_))) {
+        None => Ok(()),
+        Some(i) => {
+            let got = args[i].get_type().fully_qualified_name()?;
+            let text =
+                format!("{}: input {i} is updated in place, so it must be an array, got {got}", op.name);
+            Err(type_error(py, text + "\nhint: make one of it with mxnp.np.array and keep that"))
+        }
+    }
 }
 
 /// The results as Python gets them: an array, a tuple of several, None where there is none.

@@ -183,8 +183,8 @@ fn sweep<T: Weight, U: Update<K>, const K: usize>(
 ) {
     let n = weights_among(a.ins.len(), K);
     let size = |i: usize| a.ins[i].layout.shape.iter().product::<usize>();
-    if n > 1 && overlap::<T, K>(a, n) {
-        (0..n).for_each(|i| update_weight::<T, U, K>(a, n, i, &step(i), a.par));
+    if overlap::<T, K>(a, n) {
+        (0..n).for_each(|i| update_weight::<T, U, K>(a, n, i, &step(i), &Serial));
         return;
     }
     let mut groups: SmallVec<[SmallVec<[usize; 16]>; 4]> = SmallVec::new();
@@ -221,7 +221,8 @@ fn array<'a, T: Element>(a: &'a KernelArgs, n: usize, i: usize, k: usize) -> (*m
     (target.ptr::<T>(), target.layout)
 }
 
-/// Whether any two of the arrays may share memory: then the weights must be updated one after the other.
+/// Whether any two of the arrays may share memory: then the weights must be updated one after the other, and the
+/// elements of each in their order, since one may read what another writes.
 fn overlap<T: Element, const K: usize>(a: &KernelArgs, n: usize) -> bool {
     let span = |(from, layout): (*mut T, &Layout)| {
         let (low, high) = layout.bounds()?;
