@@ -271,3 +271,20 @@ def test_reductions_of_empty_and_turned_arrays(function, axes):
                 expected = getattr(onp, function)(x, axis=axes)
             got = getattr(np, function)(np.array(x.transpose(onp.argsort(order))).transpose(order), axis=axes)
             onp.testing.assert_array_equal(got.asnumpy(), expected)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda m: m.broadcast_to(m.ones((), dtype="float32"), (2**62,)),
+        lambda m: m.broadcast_to(m.ones((), dtype="int8"), (2**40, 2**40)),
+        lambda m: m.broadcast_to(m.ones((), dtype="int8"), (2**62,)).astype("float32"),
+        lambda m: m.add(m.broadcast_to(m.ones((), dtype="int8"), (2**62,)), 1.5),
+        lambda m: m.add(m.broadcast_to(m.int8(1), (2**32, 1)), m.broadcast_to(m.int8(1), (1, 2**32))),
+        lambda m: m.matmul(m.broadcast_to(m.int8(1), (2**32, 1)), m.broadcast_to(m.int8(1), (1, 2**32))),
+    ],
+)
+def test_sizes_that_no_memory_has(make):
+    for module in (onp, np):
+        with pytest.raises((ValueError, MemoryError)):
+            make(module).sum()

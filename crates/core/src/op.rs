@@ -9,7 +9,7 @@ use crate::layout::Layout;
 use crate::par::Parallel;
 use crate::promote::Mode;
 use crate::rules::{Rules, Sym, Vjp};
-use crate::shape::Shape;
+use crate::shape::{Shape, checked_numel};
 use crate::view::{View, ViewMut};
 use crate::{DType, Scalar};
 use smallvec::SmallVec;
@@ -265,7 +265,12 @@ impl Op {
             let want = if low == high { format!("{low}") } else { format!("at least {low}") };
             return Err(Error::type_(self.name, format!("takes {want} arrays, got {}", ins.len())));
         }
-        (self.infer)(&InferArgs { op: self.name, attrs, ins, mode })
+        let found = (self.infer)(&InferArgs { op: self.name, attrs, ins, mode })?;
+        // Sizes below are computed without checks.
+        for out in &found.outs {
+            checked_numel(self.name, &out.shape, out.dtype.size())?;
+        }
+        Ok(found)
     }
 }
 
