@@ -105,12 +105,10 @@ class Adam(_TwoMoments):
         rates = [self._corrected(i, lr) for i, lr in zip(indices, self._get_lrs(indices), strict=True)]
         means, variances = [mean for mean, _ in states], [variance for _, variance in states]
         constants = (self.beta1, self.beta2, self.epsilon, self.rescale_grad, self._clip_limit())
-        kinds = [None] * len(weights)
-        for _, columns in by_kind(
-            weights, kinds, weights, grads, means, variances, rates, self._get_wds(indices)
-        ):
-            arguments: list[Any] = [*columns, *constants]
-            adam_update(*arguments)
+        decays, kinds = self._get_wds(indices), [None] * len(weights)
+        for _, columns in by_kind(weights, kinds, weights, grads, means, variances, rates, decays):
+            chosen, their_grads, their_means, their_variances, lrs, wds = columns
+            adam_update(chosen, their_grads, their_means, their_variances, lrs, wds, *constants)
         return None
 
     def _apply(self, index: int, weight: Any, grad: Any, state: Any, lr: float, wd: float) -> None:
