@@ -73,6 +73,39 @@ def test_forks_beside_threads_in_backward() -> None:
     assert done.stdout == "done\n", done.stderr
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_while_another_thread_looks_up_numpy() -> None:
+    done = run_python(
+        """
+        import os, signal, sys, threading, types
+        import numpy
+        from mxnp import np
+        entered, leave = threading.Event(), threading.Event()
+        class Slow(types.ModuleType):
+            def __getattr__(self, name):
+                if threading.current_thread() is not threading.main_thread():
+                    entered.set()
+                    leave.wait()
+                return getattr(numpy, name)
+        sys.modules["numpy"] = Slow("numpy")
+        thread = threading.Thread(target=lambda: np.ones((2, 2)))
+        thread.start()
+        entered.wait()
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(60)
+            assert np.ones((2, 2)).tolist() == [[1, 1], [1, 1]]
+            os._exit(0)
+        status = os.waitpid(pid, 0)[1]
+        leave.set()
+        thread.join()
+        assert status == 0
+        print("done")
+        """
+    )
+    assert done.stdout == "done\n", done.stderr
+
+
 @pytest.mark.skipif(os.name == "nt", reason="needs signals")
 @pytest.mark.parametrize("wait", ["x.asnumpy()", "x.wait_to_read()", "npx.waitall()", "x.sum().item()"])
 def test_a_signal_ends_a_wait_that_has_work_to_help_with(wait: str) -> None:

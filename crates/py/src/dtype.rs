@@ -1,6 +1,7 @@
 //! Dtypes as Python sees them: NumPy's dtype objects, and everything that means one.
 
 use crate::error::{core_error, type_error};
+use crate::once::once;
 use mxnp_core::promote::{Casting, can_cast, result_type as promote, to_float};
 use mxnp_core::{DType, op::Meta};
 use mxnp_graph::modes;
@@ -13,7 +14,7 @@ static OBJECTS: [PyOnceLock<Py<PyAny>>; 15] = [const { PyOnceLock::new() }; 15];
 
 /// The NumPy dtype object of `dtype`.
 pub fn object(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
-    let made = OBJECTS[dtype as usize].get_or_try_init(py, || make(py, dtype).map(Bound::unbind))?;
+    let made = once(py, &OBJECTS[dtype as usize], || make(py, dtype).map(Bound::unbind))?;
     Ok(made.bind(py).clone())
 }
 

@@ -15,6 +15,7 @@ mod export;
 mod graph;
 mod index;
 mod lists;
+mod once;
 mod operand;
 mod operators;
 mod ops;

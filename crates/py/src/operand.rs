@@ -3,6 +3,7 @@
 use crate::array::NDArray;
 use crate::convert;
 use crate::error::{call, raise};
+use crate::once::once;
 use mxnp_core::attrs::Attrs;
 use mxnp_core::{ErrorKind, Op, Scalar};
 use mxnp_graph::{Array, Device, Handle, Input};
@@ -123,7 +124,7 @@ static NUMPY: PyOnceLock<(Py<PyAny>, Py<PyAny>)> = PyOnceLock::new();
 /// Whether `obj` is a NumPy array or scalar.
 pub fn is_numpy(obj: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = obj.py();
-    let (array, generic) = NUMPY.get_or_try_init(py, || -> PyResult<_> {
+    let (array, generic) = once(py, &NUMPY, || {
         let numpy = py.import("numpy")?;
         Ok((numpy.getattr("ndarray")?.unbind(), numpy.getattr("generic")?.unbind()))
     })?;

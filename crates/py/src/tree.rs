@@ -3,6 +3,7 @@
 
 use crate::array::NDArray;
 use crate::device::Device;
+use crate::once::once;
 use crate::operand::is_numpy;
 use mxnp_graph::Array;
 use pyo3::prelude::*;
@@ -184,7 +185,7 @@ fn is_fixed(obj: &Bound<'_, PyAny>) -> PyResult<bool> {
     if is_numpy(obj)? {
         return Ok(obj.hasattr("__index__")? && !obj.hasattr("__setitem__")?);
     }
-    let kind = ENUM.get_or_try_init(py, || py.import("enum")?.getattr("Enum").map(Bound::unbind))?;
+    let kind = once(py, &ENUM, || py.import("enum")?.getattr("Enum").map(Bound::unbind))?;
     Ok(obj.is_instance(kind.bind(py))? || obj.hasattr("newbyteorder")?)
 }
 
