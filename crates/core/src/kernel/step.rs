@@ -60,32 +60,33 @@ pub trait Formula3<C, W> {
 macro_rules! blocks {
     ($k:literal, $n:ident, $ins:expr, $out:ident: $r:ty, |$at:ident, $results:ident| $block:block) => {{
         let (ins, out): ([(*const u8, usize); $k], _) = ($ins, $out.cast::<$r>());
-        let (whole, rest) = ($n / BLOCK, $n % BLOCK);
         let mut pads = [const { MaybeUninit::<[u128; BLOCK]>::uninit() }; $k];
         let mut spill = MaybeUninit::<[u128; BLOCK]>::uninit();
-        for k in (0..$k).filter(|_| rest > 0) {
-            let (start, size) = ins[k];
-            // A pad holds a block of the widest element; all that is read of it is set. The elements are still what
-            // they were when their turn comes: an output lies on an input element by element.
-            let pad = pads[k].as_mut_ptr().cast::<u8>();
-            pad.write_bytes(0, BLOCK * size);
-            std::ptr::copy_nonoverlapping(start.add(whole * BLOCK * size), pad, rest * size);
-        }
-        for i in 0..whole + usize::from(rest > 0) {
+        let mut done = 0;
+        while done < $n {
+            let take = ($n - done).min(BLOCK);
             let mut $at = [std::ptr::null(); $k];
             for k in 0..$k {
                 let (start, size) = ins[k];
-                // A whole block of elements of `size` bytes is readable from there.
-                $at[k] = if i < whole { start.add(i * BLOCK * size) } else { pads[k].as_ptr().cast() };
+                // `done < n` elements of `size` bytes are readable from `start`.
+                $at[k] = start.add(done * size);
+                if take < BLOCK {
+                    // A pad holds a block of the widest element, of which all that is read is set.
+                    let pad = pads[k].as_mut_ptr().cast::<u8>();
+                    pad.write_bytes(0, BLOCK * size);
+                    std::ptr::copy_nonoverlapping($at[k], pad, take * size);
+                    $at[k] = pad;
+                }
             }
             let mut $results = [<$r>::default(); BLOCK];
             $block
             // The spill holds a block of the widest element; a whole block lies within the `n` that are writable.
-            let to = if i < whole { out.add(i * BLOCK) } else { spill.as_mut_ptr().cast::<$r>() };
+            let to = if take < BLOCK { spill.as_mut_ptr().cast::<$r>() } else { out.add(done) };
             to.cast::<[$r; BLOCK]>().write_unaligned($results);
-        }
-        if rest > 0 {
-            std::ptr::copy_nonoverlapping(spill.as_ptr().cast::<$r>(), out.add(whole * BLOCK), rest);
+            if take < BLOCK {
+                std::ptr::copy_nonoverlapping(to, out.add(done), take);
+            }
+            done += take;
         }
     }};
 }
