@@ -3,7 +3,7 @@
 //! the last places. Knows no op: which calls are of these kinds, and the new weights' formulas, are facts of the ops.
 
 use crate::array::Array;
-use crate::clean::{Parts, written_by};
+use crate::clean::Parts;
 use crate::compiled::{Arg, CallStep, Origin, Slot, Spot, Step};
 use crate::error::Result;
 use crate::fold::Part;
@@ -28,10 +28,7 @@ impl Parts {
     pub fn absorb(&mut self) -> Result<Vec<Part>> {
         let mut uses = vec![0; self.slots.len()];
         self.steps.iter().flat_map(Step::spots).for_each(|spot| uses[spot.slot as usize] += 1);
-        let mut fixed = self.escaping();
-        for step in &self.steps {
-            written_by(step).for_each(|slot| fixed[slot as usize] = true);
-        }
+        let fixed = self.fixed();
         let mut parts = Vec::new();
         let mut at = 0;
         while at < self.steps.len() {

@@ -67,6 +67,15 @@ impl Parts {
         escapes
     }
 
+    /// Which slots are given out or written: their values must stay what the program made them.
+    pub fn fixed(&self) -> Vec<bool> {
+        let mut fixed = self.escaping();
+        for step in &self.steps {
+            written_by(step).for_each(|slot| fixed[slot as usize] = true);
+        }
+        fixed
+    }
+
     /// Values made of constants alone become constants, unless the program may write to them. Filling an array is
     /// left: a pass that reads the number is faster than one that reads the array.
     fn fold(&mut self) {
@@ -93,10 +102,7 @@ impl Parts {
     /// A call like an earlier one, of values that were not written in between, gives way to it; neither result is
     /// written or given out.
     fn merge(&mut self) {
-        let mut fixed = self.escaping();
-        for step in &self.steps {
-            written_by(step).for_each(|slot| fixed[slot as usize] = true);
-        }
+        let fixed = self.fixed();
         let mut versions = vec![0; self.slots.len()];
         let mut instead: Vec<u32> = (0..self.slots.len() as u32).collect();
         let mut seen: HashMap<Same, SmallVec<[u32; 2]>> = HashMap::new();
@@ -176,7 +182,7 @@ impl Parts {
 }
 
 /// The existing slots that a step writes to.
-pub(crate) fn written_by(step: &Step) -> impl Iterator<Item = u32> + '_ {
+fn written_by(step: &Step) -> impl Iterator<Item = u32> + '_ {
     let outs = match step {
         Step::Call(call) => call.outs.as_slice(),
         _ => &[],

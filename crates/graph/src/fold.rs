@@ -2,7 +2,7 @@
 //! written. Exact. Knows how such calls are found in a trace and how their results are kept; `absorb` adds some.
 
 use crate::array::Array;
-use crate::clean::{Parts, written_by};
+use crate::clean::Parts;
 use crate::compiled::{Arg, Graph, Origin, Output, Slot, Spot, Step};
 use crate::error::Result;
 use crate::place::Place;
@@ -106,10 +106,7 @@ impl Parts {
     /// Takes out the calls that read nothing but arrays from outside which no step writes, and that make no more than
     /// they read; their results are neither written nor given out.
     pub fn split_off(&mut self) -> Result<Option<Part>> {
-        let mut fixed = self.escaping();
-        for step in &self.steps {
-            written_by(step).for_each(|slot| fixed[slot as usize] = true);
-        }
+        let fixed = self.fixed();
         let is_outside = |slot: &Slot| matches!(slot.origin, Origin::Captured(_));
         let mut folded: Vec<bool> = self.slots.iter().map(is_outside).collect();
         (0..folded.len()).for_each(|slot| folded[slot] &= !fixed[slot]);
