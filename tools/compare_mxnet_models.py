@@ -334,7 +334,28 @@ def export_models(folder: Path) -> None:
             )
 
     builders = {k: v for k, v in model_builders(mx).items() if k in ("mlp", "lenet")}
+
+    class Looping(nn.HybridBlock):
+        """A branch, a loop by data and a loop over rows, each with layers inside."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.yes, self.no = nn.Dense(4, in_units=4, flatten=False), nn.Dense(4, in_units=4, flatten=False)
+
+        def forward(self, x: Any) -> Any:
+            """The last state, the outputs of the steps and their sums."""
+            h = mx.npx.cond(lambda x: x.sum() > 0, lambda x: self.yes(x), lambda x: self.no(x) * x, [x])
+            steps, (_, s) = mx.npx.while_loop(
+                lambda i, s: i < mx.np.abs(x).sum() / 3,
+                lambda i, s: (s * 2, [i + 1, mx.np.tanh(self.yes(s)) + h]),
+                [mx.np.zeros((1,)), h],
+                max_iterations=5,
+            )
+            sums, _ = mx.npx.foreach(lambda r, t: (t[0] + r, [t[0] + r]), h, [mx.np.zeros((4,))])
+            return s, steps, sums
+
     builders["residual"] = lambda: (Residual(), (2, 3, 12, 12))
+    builders["looping"] = lambda: (Looping(), (2, 4))
     rng = onp.random.RandomState(0)
     for name, builder in builders.items():
         net, shape = builder()

@@ -531,10 +531,10 @@ class Graph:
         """The graph as plain data: nodes in an order in which inputs come first, and the heads as (node, output).
 
         Each node is a dict:
-        `kind`: 'argument', 'parameter', 'constant' or 'call';
+        `kind`: 'argument', 'parameter', 'captured' (another array from outside), 'constant' or 'call';
         `name`: `data<i>` for the i-th array argument (nested ones in order), a parameter's structural name, the
-        op's name for a call, '' for a constant;
-        `value`: the array of a parameter or constant;
+        op's name for a call, '' for a constant or what is captured;
+        `value`: the array of a parameter, a constant, or what is captured;
         `attrs`: a call's attributes as text, in MXNet's string form (`slice`: one `start:step:len`, number or None
         for each axis);
         `inputs`: for each operand (node, output), or a Python number where it is a weak scalar;
@@ -564,6 +564,12 @@ def end_trace(why: str, x: ndarray | None = None) -> None:
 
 def set_trace_paused(paused: bool) -> bool:
     """Stops noting calls, or goes on; gives what was set before."""
+
+def note_held(number: int, ins: list[ndarray], outs: list[ndarray]) -> None:
+    """Notes that `outs`, arrays made for it, are the results of branch or loop `number`, which uses `ins`.
+
+    A graph with such a call (`held`, with the attribute `number`) can be listed and not replayed.
+    """
 
 # ---- Random numbers
 

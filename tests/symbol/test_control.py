@@ -275,3 +275,19 @@ def test_loops_within_loops():
 def test_functions_that_are_no_loops(make, message):
     with pytest.raises((ValueError, TypeError, MXNetError), match=message):
         make(mx.sym.var("s"))
+
+
+def test_a_loop_that_also_uses_what_a_variable_started_from():
+    x = mx.sym.var("x")
+    h = x * 2
+    _, (last,) = mx.sym.contrib.while_loop(
+        lambda s: mx.sym.sum(s) < 20, lambda s: ([], [s + h]), [h], max_iterations=9
+    )
+    assert last.eval(x=np.array([3]))[0].tolist() == [24]
+
+
+def test_the_condition_may_be_a_function():
+    x = mx.sym.var("x")
+    y = mx.sym.contrib.cond(lambda: mx.sym.sum(x) > 0, lambda: x * 2, lambda: -x)
+    assert [op["op"] for op in json.loads(y.tojson())["nodes"]] == ["null", "_cond"]
+    assert [y.eval(x=np.array([k]))[0].tolist() for k in (3, -3)] == [[6], [3]]

@@ -21,6 +21,7 @@ mod fold;
 mod fork;
 mod fuse;
 mod hash;
+mod held;
 pub mod history;
 mod inferred;
 pub mod invoke;

@@ -17,6 +17,8 @@ pub enum What {
     /// The object of this number in [`Graph::objects`].
     Object(usize),
     /// Another array from outside.
+    Captured(Array),
+    /// An array of the function's own that is the same in every call.
     Constant(Array),
     Call(&'static Op, Attrs),
 }
@@ -98,10 +100,16 @@ impl Lister<'_> {
         if let Some(&found) = self.known.get(spot) {
             return Some(found);
         }
-        let Origin::Captured(value) = &self.graph.slots[spot.slot as usize].origin else { return None };
+        let slot = &self.graph.slots[spot.slot as usize];
+        let Origin::Captured(value) = &slot.origin else { return None };
         let object = self.graph.objects.iter().position(|object| object.at == *spot);
-        let at = Place { value: value.clone(), layout: spot.layout.clone(), dtype: spot.dtype };
-        let what = object.map_or_else(|| What::Constant(Array::new(at)), What::Object);
+        let array =
+            || Array::new(Place { value: value.clone(), layout: spot.layout.clone(), dtype: spot.dtype });
+        let what = match object {
+            Some(object) => What::Object(object),
+            None if slot.constant => What::Constant(array()),
+            None => What::Captured(array()),
+        };
         Some(self.variable(what, spot.clone()))
     }
 

@@ -11,6 +11,8 @@ use crate::compiled::{
 };
 use crate::error::{Error, Result};
 use crate::hash::{AddressMap, key};
+use crate::held::{HELD, Held};
+use crate::inferred::{Form, Inference};
 use crate::node::{Edge, Kind, Node, Saved};
 use crate::place::Place;
 use crate::stand_in::StandIns;
@@ -191,6 +193,23 @@ pub(crate) fn note_view(op: &'static Op, attrs: Attrs, from: &Place, to: &Place)
 
 pub(crate) fn note_slice(items: &[IndexItem], from: &Place, to: &Place) {
     note_view(&shape::SLICE, shape::basic(items), from, to);
+}
+
+/// Notes that `outs`, made for it, are the results of branch or loop `number`, which uses `ins`. The graph can be
+/// listed and not replayed.
+pub fn note_held(number: i64, ins: &[&Array], outs: &[&Array]) {
+    with(|trace| {
+        let types = ins.iter().map(|array| array.dtype()).collect();
+        let forms = outs.iter().map(|array| Form::of_place(&array.at)).collect();
+        let ins = ins.iter().map(|array| Arg::Spot(trace.spot(&array.at))).collect();
+        let mut targets = SmallVec::new();
+        for array in outs {
+            trace.add(&array.at.value, Origin::Made, Depends::Arguments);
+            targets.push(Target { at: trace.spot(&array.at), computed: array.dtype(), fresh: true });
+        }
+        let (attrs, known) = (Attrs::new(Held { number }), Inference::new(types, forms));
+        trace.steps.push(Step::Call(CallStep { op: &HELD, attrs, ins, known, outs: targets }));
+    });
 }
 
 /// Notes an array made from Python's numbers.

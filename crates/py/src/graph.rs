@@ -67,6 +67,14 @@ pub fn set_trace_paused(paused: bool) -> bool {
     trace::set_paused(paused)
 }
 
+/// Notes that `outs`, arrays made for it, are the results of branch or loop `number`, which uses `ins`: a call `held`.
+#[pyfunction]
+pub fn note_held(py: Python<'_>, number: i64, ins: Vec<Bound<'_, NDArray>>, outs: Vec<Bound<'_, NDArray>>) {
+    let arrays = |given: &[Bound<'_, NDArray>]| given.iter().map(|x| x.get().array(py)).collect::<Vec<_>>();
+    let (ins, outs) = (arrays(&ins), arrays(&outs));
+    trace::note_held(number, &ins.iter().collect::<Vec<_>>(), &outs.iter().collect::<Vec<_>>());
+}
+
 /// Where an array object of the result comes from.
 enum Given {
     Argument(usize),
@@ -460,6 +468,10 @@ fn rows<'py, 'a>(
                 let (value, name) = object(*i);
                 row.set_item("value", value)?;
                 ("parameter", name.to_string())
+            }
+            What::Captured(array) => {
+                row.set_item("value", wrap(py, array.clone())?)?;
+                ("captured", String::new())
             }
             What::Constant(array) => {
                 row.set_item("value", wrap(py, array.clone())?)?;

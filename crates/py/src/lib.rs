@@ -63,7 +63,8 @@ mod _core {
     use crate::export::{Flags, numpy_view};
     #[pymodule_export]
     use crate::graph::{
-        Compiled, PyGraph, Tracing, decide, drop_graphs, end_trace, history, is_tracing, set_trace_paused,
+        Compiled, PyGraph, Tracing, decide, drop_graphs, end_trace, history, is_tracing, note_held,
+        set_trace_paused,
     };
     #[pymodule_export]
     use crate::ops::{PyOp, call, op, op_names};

@@ -9,6 +9,7 @@ from typing import Any
 from mxnp import _core, autograd, np
 from mxnp._files import save_arrays
 from mxnp.error import MXNetError, MXNetValueError
+from mxnp.npx import _held
 
 
 def template(value: Any) -> Any:
@@ -111,7 +112,7 @@ def _trace_once(
     """Nodes, heads, and how many arrays the forward gave."""
     args, kwargs = _filled(like, batch, more)
     compiled = _core.Compiled()
-    with autograd.pause(False):
+    with autograd.pause(False), _held.holding():
         tracing, args, kwargs = compiled.begin(args, kwargs)
         try:
             result = block._run_here(args, kwargs)
@@ -124,12 +125,12 @@ def _trace_once(
             tracing.finish(outputs, names, arrays)
         finally:
             tracing.abandon()
-    graphs = compiled.graphs()
-    if not graphs:
-        reasons = "; ".join(compiled.reasons()) or "it is no graph"
-        raise MXNetValueError(f"{type(block).__name__}: its forward cannot be exported: {reasons}")
-    nodes, heads = graphs[0].nodes()
-    return nodes, heads, len(outputs)
+        graphs = compiled.graphs()
+        if not graphs:
+            reasons = "; ".join(compiled.reasons()) or "it is no graph"
+            raise MXNetValueError(f"{type(block).__name__}: its forward cannot be exported: {reasons}")
+        nodes, heads = graphs[0].nodes()
+        return _held.described(nodes), heads, len(outputs)
 
 
 def infer_type(block: Any, args: tuple[Any, ...]) -> None:

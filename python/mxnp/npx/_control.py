@@ -1,42 +1,22 @@
 """Loops and branches as functions: Python's own in eager code, and part of the graph in a compiled block.
 
 A compiled block unrolls `foreach`. A condition on data makes a graph of its own for each way it has gone, so that
-`cond` and `while_loop` replay without Python too; with too many ways the block runs in Python.
+`cond` and `while_loop` replay without Python too; with too many ways the block runs in Python. In a file they are nodes
+that hold graphs (`_held.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from .. import autograd
 from .._core import decide, ndarray
 from .._ops.create import zeros
 from .._ops.join import concatenate, stack
-from ..error import MXNetTypeError, MXNetValueError
-
-
-def _leaves(value: Any) -> Iterator[ndarray]:
-    """The arrays of nested lists and tuples, in order; None has none."""
-    if isinstance(value, ndarray):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _leaves(item)
-    elif value is not None:
-        raise MXNetTypeError(f"expected arrays in lists or tuples, got {type(value).__name__}")
-
-
-def _like(value: Any, leaves: Iterator[ndarray]) -> Any:
-    """`value` with its arrays replaced, in order; lists for lists and tuples."""
-    if isinstance(value, (list, tuple)):
-        return [_like(item, leaves) for item in value]
-    return [] if value is None else next(leaves)
-
-
-def _arguments(value: Any) -> tuple[Any, ...]:
-    """What a function of loop variables is called with."""
-    return tuple(value) if isinstance(value, (list, tuple)) else () if value is None else (value,)
+from ..error import MXNetValueError
+from . import _held
+from ._trees import arguments, leaves, like
 
 
 def _holds(condition: Any) -> bool:
@@ -53,7 +33,7 @@ def foreach(body: Callable[[Any, Any], tuple[Any, Any]], data: Any, init_states:
     >>> npx.foreach(total, np.array([1, 2, 3]), np.array(0))
     (array([1., 3., 6.]), array(6.))
     """
-    arrays = list(_leaves(data))
+    arrays = list(leaves(data))
     if not arrays:
         raise MXNetValueError("foreach: expected data")
     lengths = {x.shape[:1] for x in arrays}
@@ -61,14 +41,17 @@ def foreach(body: Callable[[Any, Any], tuple[Any, Any]], data: Any, init_states:
         raise MXNetValueError(
             f"foreach: expected arrays of one length along axis 0, got shapes {[x.shape for x in arrays]}"
         )
+    held = _held.foreach(body, data, init_states) if _held.is_on() else None
+    if held is not None:
+        return held
     states, outputs = init_states, []
     for i in range(arrays[0].shape[0]):
-        output, states = body(_like(data, iter([x[i] for x in arrays])), states)
+        output, states = body(like(data, iter([x[i] for x in arrays])), states)
         outputs.append(output)
     if not outputs:
         slices = [zeros(x.shape[1:], x.dtype, device=x.device) for x in arrays]
         with autograd.pause(autograd.is_training()):
-            shapes, _ = body(_like(data, iter(slices)), states)
+            shapes, _ = body(like(data, iter(slices)), states)
         return _empty(shapes, 0), states
     return _stacked("foreach", outputs), states
 
@@ -90,29 +73,31 @@ def while_loop(
     """
     if max_iterations is None or max_iterations < 0:
         raise MXNetValueError("while_loop: max_iterations should be specified, at least 0")
+    if _held.is_on():
+        return _held.while_loop(cond, func, loop_vars, max_iterations)
     variables: Any = loop_vars
     outputs: list[Any] = []
-    while len(outputs) < max_iterations and _holds(cond(*_arguments(variables))):
-        output, new = func(*_arguments(variables))
+    while len(outputs) < max_iterations and _holds(cond(*arguments(variables))):
+        output, new = func(*arguments(variables))
         outputs.append(output)
-        arrays, wanted = list(_leaves(new)), len(list(_leaves(loop_vars)))
+        arrays, wanted = list(leaves(new)), len(list(leaves(loop_vars)))
         if len(arrays) != wanted:
             raise MXNetValueError(f"while_loop: expected {wanted} new loop variables, got {len(arrays)}")
-        variables = _like(loop_vars, iter(arrays))
+        variables = like(loop_vars, iter(arrays))
     if not outputs:
         with autograd.pause(autograd.is_training()):
-            shapes, _ = func(*_arguments(variables))
+            shapes, _ = func(*arguments(variables))
         return _empty(shapes, max_iterations), variables
     return _stacked("while_loop", outputs, max_iterations), variables
 
 
 def _stacked(name: str, outputs: list[Any], length: int | None = None) -> Any:
     """The steps' outputs stacked, with zeros up to `length`."""
-    steps = [list(_leaves(output)) for output in outputs]
+    steps = [list(leaves(output)) for output in outputs]
     counts = sorted({len(step) for step in steps})
     if len(counts) > 1:
         raise MXNetValueError(f"{name}: each step must give the same number of outputs, got {counts}")
-    return _like(outputs[0], iter([_padded(stack(arrays), length) for arrays in zip(*steps, strict=True)]))
+    return like(outputs[0], iter([_padded(stack(arrays), length) for arrays in zip(*steps, strict=True)]))
 
 
 def _padded(steps: ndarray, length: int | None) -> ndarray:
@@ -124,8 +109,8 @@ def _padded(steps: ndarray, length: int | None) -> ndarray:
 
 def _empty(shapes: Any, length: int) -> Any:
     """Zeros for the outputs of a step, `length` of each."""
-    arrays = [zeros((length, *x.shape), x.dtype, device=x.device) for x in _leaves(shapes)]
-    return _like(shapes, iter(arrays))
+    arrays = [zeros((length, *x.shape), x.dtype, device=x.device) for x in leaves(shapes)]
+    return like(shapes, iter(arrays))
 
 
 def cond(
@@ -136,6 +121,8 @@ def cond(
     >>> npx.cond(lambda x: x > 0, lambda x: x * 2, lambda x: -x, np.array(3))
     array(6.)
     """
-    arrays = _arguments(inputs)
+    if _held.is_on() and (isinstance(pred, ndarray) or callable(pred)):
+        return _held.cond(pred, then_func, else_func, inputs)
+    arrays = arguments(inputs)
     chosen = pred(*arrays) if callable(pred) else pred
     return then_func(*arrays) if _holds(chosen) else else_func(*arrays)

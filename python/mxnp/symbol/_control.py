@@ -37,9 +37,21 @@ def _like(items: list[Any], value: Any) -> Any:
 
 
 class _Part:
-    """A function as a held graph: `held`, and for each of its variables the entry of the outer graph."""
+    """A function as a held graph: `held`, and for each of its variables the entry of the outer graph.
 
-    def __init__(self, owner: str, results: Sequence[Any], given: dict[int, Entry]) -> None:
+    `stand_ins` are the variables of the function's arguments, `given` the entries of the outer graph they stand for.
+    Those the function does not use are variables of the held graph only where `takes_all` (MXNet refuses such graphs).
+    """
+
+    def __init__(
+        self,
+        owner: str,
+        results: Sequence[Any],
+        stand_ins: Sequence[Node] = (),
+        given: Sequence[Entry] = (),
+        takes_all: bool = True,
+    ) -> None:
+        self.stand_ins = stand_ins
         heads = [_computed(result, owner)._entries[0] for result in results]
         # Results of the graph around, by node and output: the variables that stand for them inside, and they.
         outer: dict[tuple[int, int], tuple[Node, Entry]] = {}
@@ -59,17 +71,24 @@ class _Part:
             if _is_of(node, owner):
                 made[id(node)] = node.replaced([inside(each) for each in node.inputs])
         cut = [inside(each) for each in heads]
-        self.held = Held(cut, [node for node in ordered(cut) if node.spec is None])
-        stands_for = {id(node): entry for node, entry in outer.values()} | given
+        used = [node for node in ordered(cut) if node.spec is None]
+        self.unused = [node for node in stand_ins if all(node is not each for each in used)]
+        self.held = Held(cut, [*self.unused, *used] if takes_all else used)
+        stands_for = {id(node): entry for node, entry in outer.values()}
+        stands_for.update({id(node): entry for node, entry in zip(stand_ins, given, strict=True)})
         self.entries = [stands_for.get(id(node), (node, 0)) for node in self.held.variables]
-        used = {id(node) for node in self.held.variables}
-        self.unused = [key for key in given if key not in used]
 
     def places(self, inputs: list[Entry]) -> tuple[int, ...]:
-        """The number of each argument among the node's inputs, which are added to as needed."""
+        """The number of each argument among the node's inputs: stand-ins are the first, others are added as needed."""
         found = []
-        for node, output in self.entries:
-            same = [i for i, (other, index) in enumerate(inputs) if other is node and index == output]
+        first = len(self.stand_ins)
+        for own, (node, output) in zip(self.held.variables, self.entries, strict=True):
+            same = [i for i, each in enumerate(self.stand_ins) if each is own] or [
+                # What changes from step to step is not what was there before the loop.
+                i
+                for i in range(first, len(inputs))
+                if inputs[i][0] is node and inputs[i][1] == output
+            ]
             if not same:
                 inputs.append((node, output))
             found.append(same[0] if same else len(inputs) - 1)
@@ -107,11 +126,17 @@ def _node(op: str, name: str, inputs: list[Entry], parts: Sequence[_Part], **att
 
 
 def foreach(
-    body: Callable[[Any, Any], tuple[Any, Any]], data: Any, init_states: Any, name: str = "foreach"
+    body: Callable[[Any, Any], tuple[Any, Any]],
+    data: Any,
+    init_states: Any,
+    name: str = "foreach",
+    *,
+    keep_unused: bool = False,
 ) -> Any:
     """`body(slice, states) -> (outputs, states)` for each slice of `data` along axis 0, as one operator.
 
     `data`, `init_states` and outputs are symbols or lists of them. Gives the stacked outputs and the last states.
+    `body` must use all of them, unless `keep_unused` allows a graph that MXNet cannot read.
 
     >>> x, s = mx.sym.var("x"), mx.sym.var("s")
     >>> total, last = mx.sym.contrib.foreach(lambda x, s: (x + s, x + s), x, s)
@@ -129,8 +154,8 @@ def foreach(
         raise MXNetValueError(f"foreach: the body gives {len(news)} states for {len(states)}")
     entries = [item._entries[0] for item in (*slices, *states)]
     stand_ins = [*data_nodes, *state_nodes]
-    part = _Part(owner, [*outs, *news], {id(n): e for n, e in zip(stand_ins, entries, strict=True)})
-    if part.unused:
+    part = _Part(owner, [*outs, *news], stand_ins, entries)
+    if part.unused and not keep_unused:
         raise MXNetError("foreach: the body must use each of the data and of the states")
     places = {id(node): i for i, node in enumerate(part.held.variables)}
     own = [places[id(node)] for node in stand_ins]
@@ -156,10 +181,13 @@ def while_loop(
     loop_vars: Any,
     max_iterations: int | None = None,
     name: str = "while_loop",
+    *,
+    keep_unused: bool = False,
 ) -> Any:
     """`func(*vars) -> (outputs of a step, vars)` while `cond(*vars)` holds, as one operator.
 
-    Gives the outputs stacked, with room for `max_iterations` steps, and the last variables.
+    Gives the outputs stacked, with room for `max_iterations` steps, and the last variables. `func` must use all of
+    them, unless `keep_unused` allows a graph that MXNet cannot read.
 
     >>> i = mx.sym.var("i")
     >>> steps, last = mx.sym.contrib.while_loop(lambda i: i < 2, lambda i: (i * 1, i + 1), i, max_iterations=3)
@@ -180,9 +208,11 @@ def while_loop(
     outs, news = _symbols(outputs, "while_loop: an output"), _symbols(new, "while_loop: a new variable")
     if len(news) != len(variables):
         raise MXNetValueError(f"while_loop: the body gives {len(news)} variables for {len(variables)}")
-    given = [{id(n): e for n, e in zip(nodes, entries, strict=True)} for nodes in (first_nodes, second_nodes)]
-    parts = [_Part(f"{owner}_cond", holds, given[0]), _Part(f"{owner}_func", [*outs, *news], given[1])]
-    if parts[1].unused:
+    parts = [
+        _Part(f"{owner}_cond", holds, first_nodes, entries, takes_all=False),
+        _Part(f"{owner}_func", [*outs, *news], second_nodes, entries),
+    ]
+    if parts[1].unused and not keep_unused:
         raise MXNetError("while_loop: the body must use each of the loop variables")
     inputs = list(entries)
     places = {id(node): i for i, node in enumerate(parts[1].held.variables)}
@@ -203,7 +233,7 @@ def while_loop(
 
 
 def cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any], name: str = "cond") -> Any:
-    """`then_func()` where the symbol `pred` is true, else `else_func()`, as one operator.
+    """`then_func()` where `pred` (a symbol, or a function that gives one) is true, else `else_func()`, as one operator.
 
     >>> x = mx.sym.var("x")
     >>> y = mx.sym.contrib.cond(mx.sym.sum(x) > 0, lambda: x * 2, lambda: -x)
@@ -212,13 +242,14 @@ def cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any], 
     """
     owner = names.current().get(None, name)
     inputs: list[Entry] = []
+    condition = (lambda: pred) if is_symbol(pred) else pred
     parts, counts, places = [], set(), []
     shown: Any = None
-    for side, function in (("pred", lambda: pred), ("then", then_func), ("else", else_func)):
+    for side, function in (("pred", condition), ("then", then_func), ("else", else_func)):
         with AttrScope(**{_OWNER: f"{owner}_{side}"}):
             result = function()
         results = _symbols(result, f"cond: the result of {side}")
-        parts.append(_Part(f"{owner}_{side}", results, {}))
+        parts.append(_Part(f"{owner}_{side}", results))
         places.append(parts[-1].places(inputs))
         if side != "pred":
             counts.add(len(results))

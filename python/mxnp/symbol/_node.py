@@ -119,9 +119,14 @@ def ordered(heads: Iterable[Entry]) -> list[Node]:
 
 
 def state_variables(nodes: Iterable[Node]) -> set[int]:
-    """The ids of the variables that are auxiliary states of some operator."""
+    """The ids of the variables that are auxiliary states of some operator, also of one in a held graph."""
     states: set[int] = set()
     for node in nodes:
+        if node.graphs:
+            inside = _held_states(node)
+            states.update(
+                id(child) for child, _ in node.inputs if child.spec is None and child.name in inside
+            )
         if node.spec is not None and node.spec.states:
             names = node.input_names()
             states.update(
@@ -130,6 +135,16 @@ def state_variables(nodes: Iterable[Node]) -> set[int]:
                 if name in node.spec.states and child.spec is None
             )
     return states
+
+
+def _held_states(node: Node) -> set[str]:
+    """The names of the auxiliary states in the graphs that a node holds: what comes from outside keeps its name."""
+    names: set[str] = set()
+    for held in node.graphs:
+        inside = ordered(held.heads)
+        found = state_variables(inside)
+        names.update(each.name for each in inside if id(each) in found)
+    return names
 
 
 def rebuilt(heads: Iterable[Entry], replacement: dict[int, Any]) -> list[Entry]:

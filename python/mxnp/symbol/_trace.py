@@ -18,6 +18,7 @@ from mxnp.error import MXNetError
 from . import _spec, _values
 from ._node import Entry, Node, variable
 from ._operators import apply
+from ._trace_control import held, written
 from ._trace_rules import PAIRS, PLAIN
 from .symbol import Symbol
 
@@ -71,26 +72,36 @@ class _Converter:
 
     def run(self, heads: list[tuple[int, int]]) -> Exported:
         """Convert every node the heads need; all that was traced is needed."""
-        states = {
-            node["inputs"][i][0]
-            for node in self.nodes
-            for i in node.get("writes", ())
-            if node["kind"] == "call"
-        }
+        self.found.heads = self.convert(heads)
+        return self.found
+
+    def within(self, nodes: list[Traced], other: list[Traced]) -> _Converter:
+        """A conversion of a graph that a node of this one holds; its constants are variables of this one."""
+        inner = _Converter(nodes, other, self.attrs, self.argument)
+        inner.found = self.found
+        return inner
+
+    def convert(self, heads: list[tuple[int, int]]) -> list[Entry]:
+        """Convert the nodes, but those that have an entry already; the heads' entries."""
+        states = {key[0] for node in self.nodes if node["kind"] == "call" for key in written(node)}
         for index, node in enumerate(self.nodes):
             kind = node["kind"]
+            if (index, 0) in self.entries:
+                continue
             if kind == "argument":
                 text = self.argument.format(node["name"].removeprefix("data"))
                 self.add_variable(index, text, {}, None, False)
             elif kind == "parameter":
                 own = self.attrs.get(node["name"], {})
                 self.add_variable(index, node["name"], own, node["value"], index in states)
-            elif kind == "constant":
+            elif kind != "call":
                 self.fixed[index] = node["value"]
+            elif node["name"] == "held":
+                for output, made in enumerate(held(self, index, node)):
+                    self.entries[index, output] = made._entries[0]
             else:
                 self.call(index, node)
-        self.found.heads = [self.entry(head) for head in heads]
-        return self.found
+        return [self.entry(head) for head in heads]
 
     def add_variable(self, index: int, text: str, attrs: dict[str, str], value: Any, is_state: bool) -> None:
         """A variable for an argument, parameter or constant."""
