@@ -343,7 +343,7 @@ def export_models(folder: Path) -> None:
             self.yes, self.no = nn.Dense(4, in_units=4, flatten=False), nn.Dense(4, in_units=4, flatten=False)
 
         def forward(self, x: Any) -> Any:
-            """The last state, the outputs of the steps and their sums."""
+            """The last state, the outputs of the steps, their sums, and what follows the number of rows."""
             h = mx.npx.cond(lambda x: x.sum() > 0, lambda x: self.yes(x), lambda x: self.no(x) * x, [x])
             steps, (_, s) = mx.npx.while_loop(
                 lambda i, s: i < mx.np.abs(x).sum() / 3,
@@ -352,7 +352,8 @@ def export_models(folder: Path) -> None:
                 max_iterations=5,
             )
             sums, _ = mx.npx.foreach(lambda r, t: (t[0] + r, [t[0] + r]), h, [mx.np.zeros((4,))])
-            return s, steps, sums
+            numbered = x[::-1] * mx.np.arange(x.shape[0]).reshape(-1, 1) + mx.np.ones_like(x)
+            return s, steps, sums, numbered, numbered[-1]
 
     builders["residual"] = lambda: (Residual(), (2, 3, 12, 12))
     builders["looping"] = lambda: (Looping(), (2, 4))

@@ -486,7 +486,10 @@ class Compiled:
     """The graphs of one function, by the arguments and modes they were traced for; at most 64."""
 
     def __new__(cls, folds: bool = False) -> Self:
-        """`folds`: graphs of prediction keep what they make of parameters, normalisations folded into weights."""
+        """`folds`: graphs are to be replayed, those of prediction with what they make of parameters folded.
+
+        Otherwise they are to be looked at, and have every call that the results need.
+        """
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result by a graph; NotImplemented where there is none yet, Ellipsis where there cannot be one."""

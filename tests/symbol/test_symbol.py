@@ -186,6 +186,8 @@ def test_compose(net):
     assert moved.list_arguments() == ["z", "fc1_weight", "fc1_bias"]
     assert body.list_arguments() == ARGUMENTS[:3]
     assert body(mx.sym.var("first")).list_arguments()[0] == "first"
+    named = body(data=mx.sym.var("z"), name="moved")
+    assert (named.name, named.list_outputs(), body.name) == ("moved", ["moved_output"], "fc1")
     with pytest.raises(MXNetError, match="there is no variable 'nope'"):
         body(nope=mx.sym.var("z"))
 

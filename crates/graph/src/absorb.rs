@@ -4,6 +4,7 @@
 
 use crate::array::Array;
 use crate::clean::Parts;
+use crate::clean::Purpose;
 use crate::compiled::{Arg, CallStep, Origin, Slot, Spot, Step};
 use crate::error::Result;
 use crate::fold::Part;
@@ -95,7 +96,7 @@ impl Parts {
         trace::begin_exact(&arrays);
         match rescaled(first, second, &arrays, ours.len()) {
             Some((attrs, made)) => {
-                let graph = trace::finish(&made.iter().collect::<Vec<_>>(), &[], false)?;
+                let graph = trace::finish(&made.iter().collect::<Vec<_>>(), &[], Purpose::Replayed)?;
                 let part = graph.ok().map(|graph| Part { graph, arguments, targets: SmallVec::new() });
                 Ok(part.map(|part| Found { attrs, part, arrays: made }))
             }

@@ -2,6 +2,7 @@
 //! ones replay the calls. Which gradients are added in which order stays the tape's, so that no bit changes.
 
 use crate::array::Array;
+use crate::clean::Purpose;
 use crate::compiled::Graph;
 use crate::error::Result;
 use crate::inferred::Form;
@@ -96,8 +97,12 @@ impl Rule {
                 return Err(error);
             }
         };
-        let graph =
-            trace::finish(&grads.iter().flatten().collect::<SmallVec<[&Array; 3]>>(), &[], false)?.ok();
+        let graph = trace::finish(
+            &grads.iter().flatten().collect::<SmallVec<[&Array; 3]>>(),
+            &[],
+            Purpose::Replayed,
+        )?
+        .ok();
         let given = grads.iter().map(Option::is_some).collect();
         self.0.lock().push(Arc::new(Traced { mode: modes::mode(), needs, heads: forms, graph, given }));
         Ok(grads)

@@ -15,6 +15,17 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+/// What a graph is made for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To be looked at: every call the outputs need is there.
+    Shown,
+    Replayed,
+    /// To be replayed in prediction: it keeps what it makes of arrays from outside alone, and its normalisations
+    /// become part of weights.
+    Folded,
+}
+
 /// A graph before it is cleaned.
 pub(crate) struct Parts {
     pub slots: Vec<Slot>,
@@ -31,13 +42,14 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// The graph; with `folds` it keeps what it makes of arrays from outside alone.
-    pub fn graph(mut self, folds: bool) -> Result<Graph> {
-        self.fold();
+    pub fn graph(mut self, purpose: Purpose) -> Result<Graph> {
+        if purpose != Purpose::Shown {
+            self.fold();
+        }
         self.merge();
         self.drop_dead();
         let mut parts = Vec::new();
-        if folds && self.nodes == 0 {
+        if purpose == Purpose::Folded && self.nodes == 0 {
             parts = self.absorb()?;
             parts.extend(self.split_off()?);
         }

@@ -3,6 +3,7 @@
 
 use crate::array::Array;
 use crate::clean::Parts;
+use crate::clean::Purpose;
 use crate::compiled::{Arg, Graph, Origin, Output, Slot, Spot, Step};
 use crate::error::Result;
 use crate::place::Place;
@@ -163,6 +164,6 @@ impl Parts {
             strangers: Vec::new(),
             constants: vec![None; self.slots.len()],
         };
-        Ok(Part { graph: parts.graph(false)?, arguments: SmallVec::new(), targets })
+        Ok(Part { graph: parts.graph(Purpose::Replayed)?, arguments: SmallVec::new(), targets })
     }
 }

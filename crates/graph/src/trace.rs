@@ -5,6 +5,7 @@
 use crate::array::Array;
 use crate::call::{Call, In};
 use crate::clean::Parts;
+pub use crate::clean::Purpose;
 use crate::compiled::{
     Arg, Argument, CallStep, Kept, NodeStep, Object, Origin, Output, Outside, Slot, Source, Spot, Step,
     Target, ViewStep,
@@ -152,12 +153,11 @@ pub fn abandon() -> Result<()> {
 }
 
 /// Ends the innermost trace: a graph of the outputs, or why there is none. `objects` are arrays the caller holds
-/// and looks up at each replay, such as parameters. With `folds`, a graph of prediction keeps what it makes of these
-/// alone, and its normalisations become part of weights.
+/// and looks up at each replay, such as parameters.
 pub fn finish(
     outputs: &[&Array],
     objects: &[&Array],
-    folds: bool,
+    purpose: Purpose,
 ) -> Result<std::result::Result<Graph, &'static str>> {
     let Some(mut trace) = TRACES.with_borrow_mut(Vec::pop) else { return Ok(Err("no trace was begun")) };
     ON.set(false);
@@ -169,8 +169,12 @@ pub fn finish(
         return Ok(Err("is called with a parameter of its own"));
     }
     let outputs = outputs.iter().map(|array| trace.output(array)).collect();
-    let folds = folds && modes::folding() && !modes::is_recording() && !modes::is_training();
-    trace.graph(outputs, objects, folds).map(Ok)
+    let is_prediction = !modes::is_recording() && !modes::is_training();
+    let purpose = match purpose {
+        Purpose::Folded if !modes::folding() || !is_prediction => Purpose::Replayed,
+        purpose => purpose,
+    };
+    trace.graph(outputs, objects, purpose).map(Ok)
 }
 
 /// Notes a call that is about to be appended.
@@ -448,7 +452,7 @@ impl Trace {
         Output { at, source, copied }
     }
 
-    fn graph(self, outputs: Vec<Output>, objects: &[&Array], folds: bool) -> Result<Graph> {
+    fn graph(self, outputs: Vec<Output>, objects: &[&Array], purpose: Purpose) -> Result<Graph> {
         let slot_of = |array: &Array| self.by_value.get(&key(&array.at.value)).copied();
         let is_captured = |slot: u32| matches!(self.known[slot as usize].slot.origin, Origin::Captured(_));
         let mut found: Vec<Object> = Vec::new();
@@ -496,6 +500,6 @@ impl Trace {
             nodes: self.weak_nodes.len(),
             written,
         };
-        parts.graph(folds)
+        parts.graph(purpose)
     }
 }

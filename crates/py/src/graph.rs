@@ -9,7 +9,8 @@ use crate::signature::{Key, Modes};
 use crate::tree::{Builder, Flat, Token};
 use crate::wait::{enter, settle};
 use mxnp_graph::listing::{self, From, Listed, What};
-use mxnp_graph::{Array, Graph, tape, trace};
+use mxnp_graph::trace::{self, Purpose};
+use mxnp_graph::{Array, Graph, tape};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyEllipsis, PyList, PyNotImplemented, PyTuple};
 use smallvec::SmallVec;
@@ -107,7 +108,7 @@ struct Entry {
 /// The graphs of one function, by what they were traced for.
 #[pyclass(module = "mxnp._core", frozen, weakref)]
 pub struct Compiled {
-    /// Whether graphs of prediction fold what they make of parameters, normalisations into weights among them.
+    /// Whether graphs are replayed, those of prediction with what they make of parameters folded; others are shown.
     folds: bool,
     entries: GilCell<Vec<Arc<Entry>>>,
     epoch: AtomicU64,
@@ -371,8 +372,8 @@ impl Tracing {
         let results: Vec<Given> = flat.arrays.iter().map(place).collect();
         let is_made = |i: &usize| matches!(results[*i], Given::Made);
         let made: Vec<&Array> = (0..results.len()).filter(is_made).map(|i| &outputs[i]).collect();
-        let folds = self.owner.get().folds;
-        let graph = call(py, || trace::finish(&made, &held.iter().collect::<Vec<_>>(), folds))?;
+        let purpose = if self.owner.get().folds { Purpose::Folded } else { Purpose::Shown };
+        let graph = call(py, || trace::finish(&made, &held.iter().collect::<Vec<_>>(), purpose))?;
         state.hand_back(py);
         settle(py)?;
         let mut given: Vec<Py<NDArray>> = Vec::with_capacity(results.len());

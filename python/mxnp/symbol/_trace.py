@@ -16,6 +16,7 @@ from mxnp import _core, name, np
 from mxnp.error import MXNetError
 
 from . import _spec, _values
+from . import _trace_shapes as shapes
 from ._node import Entry, Node, variable
 from ._operators import apply
 from ._trace_control import held, written
@@ -67,6 +68,7 @@ class _Converter:
         self.entries: dict[tuple[int, int], Entry] = {}
         self.fixed: dict[int, Any] = {}  # the arrays of constants and of what is computed from them alone
         self.found = Exported([])
+        self.outer: _Converter | None = None
         single = sum(node["kind"] == "argument" for node in nodes) == 1
         self.argument = "data" if single and variables == "data" else variables + "{}"
 
@@ -78,7 +80,7 @@ class _Converter:
     def within(self, nodes: list[Traced], other: list[Traced]) -> _Converter:
         """A conversion of a graph that a node of this one holds; its constants are variables of this one."""
         inner = _Converter(nodes, other, self.attrs, self.argument)
-        inner.found = self.found
+        inner.found, inner.outer = self.found, self
         return inner
 
     def convert(self, heads: list[tuple[int, int]]) -> list[Entry]:
@@ -149,11 +151,11 @@ class _Converter:
                 f"export: MXNet's files have no operator for mxnp's '{node['name']}'\n"
                 "hint: save_parameters and the Python class bring the network back"
             )
-        made = self.stored(node, made)
+        made = self.stored(index, node, made)
         for output, (found, _) in enumerate(made._entries):
             self.entries[index, output] = (found, made._entries[output][1])
 
-    def stored(self, node: Traced, made: Symbol) -> Symbol:
+    def stored(self, index: int, node: Traced, made: Symbol) -> Symbol:
         """What a write to a whole array leaves there: the result in that array's dtype and shape."""
         if not _core.op(node["name"]).is_elementwise or node["name"] == "full":
             return made
@@ -162,8 +164,12 @@ class _Converter:
         arrays = [np.zeros((0,), dtype=m[1]) if isinstance(m, tuple) else m for m in metas]
         if _core.call(node["name"], arrays, **node["attrs"]).dtype != dtype:
             made = self.made("Cast", node, made, dtype=dtype.name)
-        if numpy.broadcast_shapes(*(m[0] for m in metas if isinstance(m, tuple))) != shape:
-            made = self.made("_npi_broadcast_to", node, made, shape=shape)
+        source, source2 = (
+            numpy.broadcast_shapes(*(self.shape(i, again) for i in node["inputs"] if isinstance(i, tuple)))
+            for again in (False, True)
+        )
+        if source != shape:
+            made = shapes.spread(self, node, made, (source, source2), self.results(index))
         return made
 
     def fold(self, index: int, node: Traced) -> bool:
@@ -172,6 +178,8 @@ class _Converter:
         known = all(not isinstance(i, tuple) or i[0] in self.fixed for i in inputs)
         op = _core.op(node["name"])
         if not known or op.is_random or node["name"] == "full" or node.get("writes"):
+            return False
+        if (inputs or node["name"] == "arange") and shapes.follows(self, index):
             return False
         values = [self.fixed[i[0]] if isinstance(i, tuple) else i for i in inputs]
         if node["name"] == "slice":
@@ -183,6 +191,20 @@ class _Converter:
         shape, dtype = node["outputs"][0][0], node["outputs"][0][1]
         self.fixed[index] = np.broadcast_to(result.astype(dtype, copy=False), tuple(shape))  # as `stored`
         return True
+
+    def results(self, index: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The shape of a node's first result, in both traces."""
+        first, second = (tuple(nodes[index]["outputs"][0][0]) for nodes in (self.nodes, self.other))
+        return first, second
+
+    def place_of(self, sizes: tuple[int, int]) -> tuple[Symbol, int] | None:
+        """An array from outside, and an axis of it, that has these sizes in the two traces."""
+        for index, (one, two) in enumerate(zip(self.nodes, self.other, strict=True)):
+            if one["kind"] in ("argument", "captured"):
+                pairs = list(zip(one["outputs"][0][0], two["outputs"][0][0], strict=True))
+                if sizes in pairs:
+                    return Symbol([self.entry((index, 0))]), pairs.index(sizes)
+        return None if self.outer is None else self.outer.place_of(sizes)
 
     def plain(self, node: Traced, rule: str) -> Symbol:
         """Convert by a rule of PLAIN."""
@@ -265,28 +287,6 @@ def _converted(self: _Converter, node: Traced, key: Any, operand: Operand) -> Op
     return self.made("Cast", node, operand, dtype=dtype.name)
 
 
-def _reshape(self: _Converter, index: int, node: Traced) -> Symbol:
-    first, second = self.sizes(index)
-    x = self.operand(node["inputs"][0])
-    return self.made("_npx_reshape", node, x, newshape=_open(self, node, first, second))
-
-
-def _open(self: _Converter, node: Traced, first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
-    """A target shape in which sizes that follow the batch are copied (-2) or left over (-1)."""
-    source, source2 = (self.shape(node["inputs"][0], again) for again in (False, True))
-    codes = list(first)
-    if first == second and source == source2:
-        return first
-    leading = True
-    for i, size in enumerate(first):
-        leading = leading and i < len(source) and source[i] == size and source2[i] == second[i]
-        if leading:
-            codes[i] = -2
-        elif second[i] != size:
-            codes[i] = -1
-    return tuple(codes) if codes.count(-1) <= 1 and 0 not in first else first
-
-
 def _expand_dims(self: _Converter, index: int, node: Traced) -> Symbol:
     x = self.operand(node["inputs"][0])
     rank = len(self.shape(node["inputs"][0]))
@@ -311,64 +311,11 @@ def _index(text: str) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _slice(self: _Converter, index: int, node: Traced) -> Symbol:
-    """A basic index: ranges by `slice`, then the axes of integers dropped, then new axes put in."""
-    source, x = self.shape(node["inputs"][0]), self.operand(node["inputs"][0])
-    items = [item for item in node["attrs"]["index"].strip("[]").split(",") if item]
-    begin: list[Any] = []
-    end: list[Any] = []
-    step: list[Any] = []
-    codes: list[int] = []
-    fresh: list[int] = []
-    at = 0
-    for item in items:
-        if item == "None":
-            fresh.append(at)
-            at += 1
-            continue
-        axis = len(codes)
-        first, stride, last = _range(item, source[axis])
-        for target, value in zip((begin, end, step), (first, last, stride), strict=True):
-            target.append(value)
-        codes.append(-2 if ":" in item else -3)
-        at += ":" in item
-    if any(value is not None for value in begin):
-        x = self.made("slice", node, x, begin=begin, end=end, step=step)
-    if -3 in codes:
-        rest = [-4] if len(codes) < len(source) else []
-        x = self.made("_npx_reshape", node, x, newshape=codes + rest)
-    for axis in fresh:
-        x = self.made("expand_dims", node, x, axis=axis)
-    return x if items else self.made("_copy", node, x)
-
-
-def _range(item: str, size: int) -> tuple[int | None, int | None, int | None]:
-    """Begin, step and end of `start:step:len` or a number; all None for a whole axis."""
-    parts = [int(part) for part in item.split(":")]
-    if len(parts) == 1:
-        return parts[0], 1, parts[0] + 1
-    start, stride, length = parts
-    if (start, stride, length) == (0, 1, size):
-        return None, None, None
-    end: int | None = start + stride * length
-    if end is not None and end < 0:
-        end = None
-    return start, stride, end
-
-
 def _pad(self: _Converter, index: int, node: Traced) -> Symbol:
     x, value = (self.operand(i) for i in node["inputs"])
     widths = _values.known_shape(node["attrs"]["pad_width"])
     pairs = tuple(zip(widths[::2], widths[1::2], strict=True))
     return self.made("_npi_pad", node, x, pad_width=pairs, mode="constant", constant_values=float(value))
-
-
-def _full(self: _Converter, index: int, node: Traced) -> Symbol:
-    shape, _ = self.sizes(index)
-    value = self.operand(node["inputs"][0])
-    if isinstance(value, Symbol):
-        return self.made("_npi_broadcast_to", node, value, shape=shape)
-    return self.made("_full", node, shape=shape, value=float(value), dtype=node["outputs"][0][1].name)
 
 
 def _take(self: _Converter, index: int, node: Traced) -> Symbol:
@@ -413,6 +360,12 @@ def _same(self: _Converter, index: int, node: Traced) -> Symbol:
     return self.made("_copy", node, x) if made is x else made
 
 
+def _astype(self: _Converter, index: int, node: Traced) -> Symbol:
+    """A conversion, or what writing a number to an array leaves there."""
+    x = self.operand(node["inputs"][0])
+    return self.plain(node, "Cast | dtype") if isinstance(x, Symbol) else _as_symbol(self, node, x)
+
+
 def _fabs(self: _Converter, index: int, node: Traced) -> Symbol:
     x = self.operand(node["inputs"][0])
     return self.made("_npi_absolute", node, _converted(self, node, node["inputs"][0], x))
@@ -435,10 +388,12 @@ def _roll(self: _Converter, index: int, node: Traced) -> Symbol:
 def _drawn(op: str, first: str, second: str) -> Callable[[_Converter, int, Traced], Symbol]:
     def rule(self: _Converter, index: int, node: Traced) -> Symbol:
         operands = dict(zip((first, second), (self.operand(i) for i in node["inputs"]), strict=True))
+        if shapes.follows(self, index):
+            operands[first] = shapes.as_result(self, index, node, node["inputs"][0])
         symbols = [value for value in operands.values() if isinstance(value, Symbol)]
         numbers = {k: "None" if isinstance(v, Symbol) else float(v) for k, v in operands.items()}
-        size = node["outputs"][0][0]
-        return self.made(op, node, *symbols, size=tuple(size), dtype=node["outputs"][0][1].name, **numbers)
+        size = None if shapes.follows(self, index) else tuple(node["outputs"][0][0])
+        return self.made(op, node, *symbols, size=size, dtype=node["outputs"][0][1].name, **numbers)
 
     return rule
 
@@ -451,6 +406,9 @@ def _embedding(self: _Converter, index: int, node: Traced) -> Symbol:
 
 
 _SPECIAL: dict[str, Callable[[_Converter, int, Traced], Symbol]] = {
+    "arange": shapes.arange,
+    "astype": _astype,
+    "broadcast_to": shapes.broadcast_to,
     "clip": _clip,
     "conjugate": _same,
     "cumsum": _cumsum,
@@ -458,16 +416,16 @@ _SPECIAL: dict[str, Callable[[_Converter, int, Traced], Symbol]] = {
     "exp2": _exp2,
     "expand_dims": _expand_dims,
     "fabs": _fabs,
-    "full": _full,
+    "full": shapes.full,
     "index_get": _gather,
     "normal": _drawn("_npi_normal", "loc", "scale"),
     "pad": _pad,
     "pick": _pick,
     "positive": _same,
-    "reshape": _reshape,
+    "reshape": shapes.reshape,
     "roll": _roll,
     "silu": _silu,
-    "slice": _slice,
+    "slice": shapes.basic_slice,
     "take": _take,
     "uniform": _drawn("_npi_uniform", "low", "high"),
     "where": _where,

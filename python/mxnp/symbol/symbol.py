@@ -138,8 +138,11 @@ class Symbol(Operators):
         return _unpickled, (type(self), self.tojson())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Self:
-        """The same graph with symbols in the place of its variables: in their order, or by name."""
-        kwargs.pop("name", None)
+        """The same graph with symbols in the place of its variables: in their order, or by name.
+
+        `name=` names the operator that gives the result.
+        """
+        given_name = kwargs.pop("name", None)
         if args and kwargs:
             raise MXNetTypeError("compose: give symbols in order or by name, not both")
         variables = [node for node in ordered(self._entries) if node.spec is None]
@@ -154,7 +157,12 @@ class Symbol(Operators):
             if not isinstance(symbol, Symbol) or len(symbol) != 1:
                 raise MXNetTypeError(f"compose: '{key}' must be a symbol of one output, got {symbol!r}")
             replacement[id(variables[names.index(key)])] = symbol._entries[0]
-        return self._with(rebuilt(self._entries, replacement))
+        heads = rebuilt(self._entries, replacement)
+        if given_name is not None and self.name is not None and heads[0][0].spec is not None:
+            head = heads[0][0].replaced(heads[0][0].inputs)
+            head.name = given_name
+            heads = [(head, output) for _, output in heads]
+        return self._with(heads)
 
     # Attributes -----------------------------------------------------------------------------------------------
 
