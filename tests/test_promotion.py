@@ -116,6 +116,19 @@ def test_integers_that_do_not_fit(dtype, side):
     assert (x + info.max - info.max).dtype == dtype
 
 
+@pytest.mark.parametrize("numpys", [False, True])
+@pytest.mark.parametrize("name", ["true_divide", "arctan2", "hypot", "copysign", "logaddexp"])
+@pytest.mark.parametrize("dtype", INTS)
+def test_integers_that_need_not_fit(numpys, name, dtype):
+    """What computes in floating point takes any integer."""
+    npx.set_np(dtype=numpys)
+    x, value = onp.array([1, 2], dtype), int(onp.iinfo(dtype).max) + 1
+    got = getattr(np, name)(np.array(x), value)
+    want = getattr(onp, name)(x, value)
+    assert got.dtype == (want.dtype if numpys else "float32")
+    assert got.asnumpy() == pytest.approx(want, rel=1e-2 if want.itemsize == 2 else 1e-6)
+
+
 def test_an_integer_beyond_every_dtype():
     x = np.ones((2,), dtype="int64")
     with pytest.raises(OverflowError):

@@ -217,7 +217,8 @@ class Explanation:
                 )
         axes.set_yticks(list(rows.values()), list(rows))
         axes.set_xlabel("ms")
-        axes.legend(fontsize="small")
+        if self.records:
+            axes.legend(fontsize="small")
         return axes
 
 

@@ -386,6 +386,7 @@ def test_as_a_picture(x):
     axes = shown.plot(figure.Figure().subplots())
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["add", "exp"]
     assert len(axes.get_yticks()) == len({record["thread"] for record in shown.records})
+    assert explain(lambda: None).plot(figure.Figure().subplots()).get_legend() is None
 
 
 def test_a_thread_that_ends_leaves_its_work_in_the_record(x):

@@ -522,8 +522,12 @@ def test_errors():
         profiler.set_config(bogus=1)
     with pytest.raises(MXNetError, match="set_config: profile_all is True or False, got 'maybe'"):
         profiler.set_config(profile_all="maybe")
-    with pytest.raises(MXNetError, match="dump_period"):
-        profiler.set_config(dump_period=0)
+    for period in (0, "soon", None):
+        with pytest.raises(MXNetError, match=f"dump_period is a number of seconds above 0, got {period!r}"):
+            profiler.set_config(dump_period=period)
+    with pytest.raises(MXNetError, match="set_config: filename is a path, got 3") as caught:
+        profiler.set_config(filename=3)
+    assert isinstance(caught.value, TypeError)
     with pytest.raises(KeyError):
         profiler.set_state("walk")
     with pytest.raises(AssertionError, match="format is 'table' or 'json', got 'text'"):

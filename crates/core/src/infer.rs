@@ -58,15 +58,16 @@ pub fn same_real(a: &InferArgs) -> Result<Inferred> {
     elementwise(a, dtype, dtype)
 }
 
-/// Computes in floating point: integers and bools become the default float. exp, true_divide, ...
+/// Computes in floating point: integers and bools become the default float. exp, logaddexp, ... An integer scalar
+/// may be beyond the range of the array's integers: it is a floating number too.
 pub fn float(a: &InferArgs) -> Result<Inferred> {
-    let dtype = to_float(result_type(a.op, a.ins, a.mode)?, a.mode);
+    let dtype = to_float(result_type_unchecked(a.ins, a.mode), a.mode);
     elementwise(a, dtype, dtype)
 }
 
 /// As [`float`], refusing complex operands.
 pub fn float_real(a: &InferArgs) -> Result<Inferred> {
-    let dtype = to_float(result_type(a.op, a.ins, a.mode)?, a.mode);
+    let dtype = to_float(result_type_unchecked(a.ins, a.mode), a.mode);
     refuse_complex(a.op, dtype)?;
     elementwise(a, dtype, dtype)
 }

@@ -81,13 +81,18 @@ _CLIP = op("clip")
 def clip(a: Any, a_min: Any = None, a_max: Any = None, out: ndarray | None = None, **kwargs: Any) -> ndarray:
     """`a` with what is below `a_min` or above `a_max` moved to the bound; either may be None.
 
-    The bounds broadcast with `a`; they may also be given as `min` and `max`. The gradient at a bound is 1.
+    The bounds broadcast with `a`; they may also be given as `min` and `max`. The gradient at a bound is 1. A Python
+    integer that lies beyond all integers of `a`'s dtype is no bound.
 
     >>> np.clip(np.array([1, 5, 9]), 2, 7)
     array([2., 5., 7.])
     """
     low, high = kwargs.pop("min", a_min), kwargs.pop("max", a_max)
     result: Any = a
+    if (type(low) is int or type(high) is int) and as_array(a).dtype.kind in "iu":
+        limits = onp.iinfo(as_array(a).dtype)
+        low = None if type(low) is int and low <= limits.min else low
+        high = None if type(high) is int and high >= limits.max else high
     if low is not None and high is not None:
         if kwargs:
             return minimum(maximum(a, low), high, out=out, **kwargs)

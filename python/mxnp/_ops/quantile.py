@@ -12,6 +12,7 @@ from mxnp._core import ndarray
 from mxnp.error import MXNetTypeError, MXNetValueError, MXNetZeroDivisionError
 
 from ._table import Axis, as_array, deliver, look, normalize_axes, op
+from .compare import isfinite
 from .reduce import mean, sum
 
 _WHERE, _SORT = op("where"), op("sort")
@@ -102,11 +103,16 @@ def _pick_quantiles(lines: ndarray, fractions: onp.ndarray, method: str) -> ndar
     }
     if method not in share:
         raise MXNetValueError(f"{method!r} is not a valid method. Use one of: {', '.join(share)}")
+    # What lies on an element is that element: nothing of its neighbour, which may be infinite, goes in.
+    part = share[method]
+    low, high = onp.where(part == 1, high, low), onp.where(part == 0, low, high)
+    part = onp.where(low == high, 0.5, part)
     ordered = _SORT(lines, axis=-1)
     below = ordered.take(low.astype("int64"), -1)
     above = ordered.take(high.astype("int64"), -1)
-    weight = _core.array(share[method], lines.dtype, lines.device)
-    result = below + (above - below) * weight
+    weight = _core.array(part, lines.dtype, lines.device)
+    gap = above - below
+    result = _WHERE(isfinite(gap), below + gap * weight, below * (1 - weight) + above * weight)
     # NaN sorts last: it is in every quantile of its line.
     last = ordered[..., -1:]
     result = _WHERE(last != last, last, result)
@@ -145,9 +151,12 @@ def median(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> ndarray:
-    """The middle element over `axis`, or the mean of the two in the middle; NaN where there is one.
+    """The middle element over `axis`, or the mean of the two in the middle; NaN where there is one, or no element.
 
     >>> np.median(np.array([3, 1, 2]))
     array(2.)
     """
+    x = as_array(a)
+    if not all(x.shape[i] for i in normalize_axes(axis, x.ndim)):
+        return mean(x, axis, out=out, keepdims=keepdims)
     return quantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)

@@ -6,6 +6,7 @@ What the core has no kernel for is made by NumPy and copied in.
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as onp
@@ -61,6 +62,8 @@ def _range(start: Any, stop: Any, step: Any, dtype: Any, device: Any) -> ndarray
         count = max(0, math.ceil((stop - start) / step))
     except (TypeError, OverflowError, ValueError):
         raise MXNetValueError(f"arange: cannot count from {start!r} to {stop!r} by {step!r}") from None
+    if count > sys.maxsize:
+        raise MXNetValueError("arange: Maximum allowed size exceeded")
     if to.kind in "iu":
         first = int(start)
         return _ARANGE(

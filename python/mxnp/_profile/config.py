@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from mxnp.error import MXNetError, MXNetValueError
+from mxnp.error import MXNetError, MXNetTypeError, MXNetValueError
 
 _WORDS = {"1": True, "true": True, "0": False, "false": False}
 # MXNet looks the process up in a table, so a wrong one is a KeyError there and here.
@@ -43,9 +43,15 @@ class Config:
 
 def _read(name: str, value: Any) -> Any:
     if name == "filename":
-        return os.fspath(value)
+        try:
+            return os.fsdecode(value)
+        except TypeError:
+            raise MXNetTypeError(f"set_config: filename is a path, got {value!r}") from None
     if name == "dump_period":
-        period = float(value)
+        try:
+            period = float(value)
+        except (TypeError, ValueError):
+            period = 0.0
         if not 0 < period < float("inf"):
             raise MXNetValueError(f"set_config: dump_period is a number of seconds above 0, got {value!r}")
         return period

@@ -5,7 +5,7 @@ use crate::kernel::num::{Divide as Division, Float, Inexact, Num, Ordered};
 use crate::kernel::step::{self, Formula3};
 use crate::op::{Grad, InferArgs, Inferred, Meta, Op, Run, Saves};
 use crate::ops::{compare, rounding};
-use crate::promote::result_type;
+use crate::promote::{result_type, result_type_unchecked};
 use crate::rules::{IntoOperand, Sym};
 use crate::{
     Bool, Complex32, Complex64, DType, Result, complex_formulas, elementwise, formula, grads, infer,
@@ -60,7 +60,7 @@ pub static MULTIPLY: Op = Op {
 
 /// Integers of any size divide as the default float: NumPy has no smaller loop for them.
 fn infer_true_divide(a: &InferArgs) -> Result<Inferred> {
-    let dtype = result_type(a.op, a.ins, a.mode)?;
+    let dtype = result_type_unchecked(a.ins, a.mode);
     let dtype = if dtype.is_inexact() { dtype } else { a.mode.default_float() };
     infer::elementwise(a, dtype, dtype)
 }

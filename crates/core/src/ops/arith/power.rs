@@ -9,7 +9,7 @@ use crate::kernel::pass::{self, Load, Pass, Slot, Source, Step, Store};
 use crate::kernel::step::{self, Formula2};
 use crate::op::{Grad, InferArgs, Inferred, KernelArgs, Meta, Op, Run, Saves};
 use crate::ops::{compare, exp_log};
-use crate::promote::result_type;
+use crate::promote::{Mode, result_type, result_type_unchecked};
 use crate::rules::{Sym, Vjp};
 use crate::{
     Complex32, Complex64, DType, Error, ErrorKind, Result, Scalar, Shape, elementwise, grads, infer,
@@ -103,7 +103,7 @@ const NEGATIVE: &str = "Integers to negative integer powers are not allowed.";
 fn infer_power(a: &InferArgs) -> Result<Inferred> {
     let dtype = result_type(a.op, a.ins, a.mode)?;
     let dtype = if dtype == DType::Bool { DType::I8 } else { dtype };
-    if let (true, Some(crate::Scalar::Int(e))) = (dtype.is_integer(), a.ins[1].scalar)
+    if let (true, Some(Scalar::Int(e))) = (dtype.is_integer(), a.ins[1].scalar)
         && e < 0
     {
         return Err(Error::value(a.op, NEGATIVE).with_hint("convert the base to a floating dtype first"));
@@ -123,13 +123,10 @@ const SAVES: Saves = Saves { inputs: 0b11, outputs: 0b1 };
 
 /// An exponent that may be negative under an integer base.
 fn on_integers(ins: &[Meta]) -> Option<&'static Op> {
-    let is_whole = |m: &Meta| match m.scalar {
-        Some(scalar) => matches!(scalar, Scalar::Int(_) | Scalar::Bool(_)),
-        None => m.dtype.int_range().is_some(),
-    };
     let [_, exponent] = ins else { return None };
     let is_open = exponent.scalar.is_none() && exponent.dtype.is_signed();
-    (is_open && ins.iter().all(is_whole)).then_some(&INTEGER_POWER)
+    // Of integers alone: uint64 with a signed one is a float, in either mode.
+    (is_open && result_type_unchecked(ins, Mode::default()).is_integer()).then_some(&INTEGER_POWER)
 }
 
 pub static POWER: Op = Op {
