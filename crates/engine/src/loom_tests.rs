@@ -289,12 +289,12 @@ fn a_loop_ends_after_its_chunks_and_shows_their_effects() {
             let loops = loops.clone();
             thread::spawn(move || {
                 if let Some(run) = loops.find() {
-                    loops.work(&run, || ());
+                    run.work(|| ());
                 }
             })
         };
         let pair = Pair::new();
-        loops.run(2, &|i| pair.bump(i), Duration::ZERO, || ());
+        loops.run(2, 2, &|i| pair.bump(i), Duration::ZERO, || ());
         assert_eq!((pair.wait(0, false), pair.wait(1, false)), (1, 1));
         assert!(!loops.is_open());
         joiner.join().unwrap();

@@ -1,24 +1,43 @@
 //! Parallel loops: one loop's chunks, and the list of loops that idle threads may join.
 //! It must not know tasks.
 //!
-//! Chunks are claimed by a counter. Whoever claims the last chunk takes the loop off the list; the caller
-//! returns when all chunks have finished, and nobody touches the body without a claimed chunk, so the body
-//! may live on the caller's stack.
+//! Each thread has a share of the chunks, always the same part of a loop of that size, and takes of the others' when
+//! its own is done: what it read or wrote in one loop is in its caches in the next, and elements that another core's
+//! cache holds cost more than those in memory. The caller returns when all chunks have finished, and nobody touches
+//! the body without a claimed chunk, so the body may live on the caller's stack.
 
 use crate::sync::atomic::{AtomicUsize, Ordering};
-use crate::sync::{Arc, Mutex, park, spin, thread};
+use crate::sync::{Arc, Mutex, park, spin, thread, thread_local};
+use smallvec::SmallVec;
 use std::any::Any;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
 type Body = dyn Fn(usize) + Sync;
 
+thread_local! {
+    #[allow(clippy::missing_const_for_thread_local, reason = "loom's macro takes no const block")]
+    static SEAT: Cell<usize> = Cell::new(0);
+}
+
+/// Gives the calling thread the shares of this number; those of 0 are everybody's who never asked.
+pub(crate) fn take_seat(seat: usize) {
+    SEAT.with(|own| own.set(seat));
+}
+
+/// Chunks side by side.
+struct Share {
+    /// The first that nobody has claimed; may run past `end`.
+    next: AtomicUsize,
+    end: usize,
+}
+
 /// One running loop.
 pub(crate) struct Loop {
     body: *const Body,
     chunks: usize,
-    /// Chunks claimed; may run past `chunks`.
-    claimed: AtomicUsize,
+    shares: SmallVec<[Share; 8]>,
     finished: AtomicUsize,
     caller: thread::Thread,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
@@ -29,6 +48,12 @@ pub(crate) struct Loop {
 unsafe impl Send for Loop {}
 // SAFETY: as above; everything else in it is Sync.
 unsafe impl Sync for Loop {}
+
+impl Share {
+    fn has_more(&self) -> bool {
+        self.next.load(Ordering::Relaxed) < self.end
+    }
+}
 
 /// The loops that have unclaimed chunks.
 #[derive(Default)]
@@ -49,17 +74,18 @@ impl Loops {
             return None;
         }
         let mut list = self.list.lock();
-        // Whoever claimed the last chunk may not have come to take its loop off the list: nobody spins on it.
-        while list.pop_if(|run| run.claimed.load(Ordering::Relaxed) >= run.chunks).is_some() {}
+        // The caller takes its loop off the list when its own last chunk is done: nobody spins on it till then.
+        while list.pop_if(|run| !run.has_more()).is_some() {}
         self.open.store(list.len(), Ordering::Relaxed);
         list.last().cloned()
     }
 
-    /// Runs all chunks of a loop; `opened` is called once it can be joined, and whoever runs the last chunks is
-    /// awaited awake for `patience`. A panic in a chunk is raised here after all chunks have finished.
+    /// Runs all chunks of a loop for so many threads; `opened` is called once it can be joined, and whoever runs the
+    /// last chunks is awaited awake for `patience`. A panic in a chunk is raised here after all chunks have finished.
     pub(crate) fn run(
         &self,
         chunks: usize,
+        threads: usize,
         body: &(dyn Fn(usize) + Sync),
         patience: Duration,
         opened: impl FnOnce(),
@@ -67,10 +93,13 @@ impl Loops {
         // SAFETY: this only forgets the lifetime; no chunk is unfinished when this function returns, and
         // `body` is called for claimed chunks alone.
         let body = unsafe { std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), *const Body>(body) };
+        let parts = threads.clamp(1, chunks.max(1));
+        let share =
+            |part| Share { next: AtomicUsize::new(part * chunks / parts), end: (part + 1) * chunks / parts };
         let run = Arc::new(Loop {
             body,
             chunks,
-            claimed: AtomicUsize::new(0),
+            shares: (0..parts).map(share).collect(),
             finished: AtomicUsize::new(0),
             caller: thread::current(),
             panic: Mutex::new(None),
@@ -80,28 +109,12 @@ impl Loops {
         self.open.store(list.len(), Ordering::Relaxed);
         drop(list);
         opened();
-        self.work(&run, || ());
+        run.work(|| ());
+        self.remove(&run);
         run.await_finish(patience);
         let panic = run.panic.lock().take();
         if let Some(payload) = panic {
             resume_unwind(payload);
-        }
-    }
-
-    /// Runs chunks of `run` until none is left to claim; `more` is called before the first if others remain.
-    pub(crate) fn work(&self, run: &Arc<Loop>, more: impl FnOnce()) {
-        let mut more = Some(more);
-        loop {
-            let i = run.claimed.fetch_add(1, Ordering::Relaxed);
-            if i >= run.chunks {
-                return;
-            }
-            if i + 1 == run.chunks {
-                self.remove(run);
-            } else if let Some(more) = more.take() {
-                more();
-            }
-            run.run_chunk(i);
         }
     }
 
@@ -113,6 +126,40 @@ impl Loops {
 }
 
 impl Loop {
+    /// Runs chunks until none is left to claim; `more` is called before the first if others remain.
+    pub(crate) fn work(&self, more: impl FnOnce()) {
+        let mut more = Some(more);
+        let mut at = SEAT.try_with(Cell::get).unwrap_or(0) % self.shares.len();
+        while let Some(chunk) = self.claim(&mut at) {
+            if let Some(more) = more.take()
+                && self.has_more()
+            {
+                more();
+            }
+            self.run_chunk(chunk);
+        }
+    }
+
+    /// A chunk of share `at`, or of the next one that has any, which `at` is then.
+    fn claim(&self, at: &mut usize) -> Option<usize> {
+        for _ in 0..self.shares.len() {
+            let share = &self.shares[*at];
+            if share.has_more() {
+                let chunk = share.next.fetch_add(1, Ordering::Relaxed);
+                if chunk < share.end {
+                    return Some(chunk);
+                }
+            }
+            *at = (*at + 1) % self.shares.len();
+        }
+        None
+    }
+
+    /// Whether some chunk is unclaimed.
+    fn has_more(&self) -> bool {
+        self.shares.iter().any(Share::has_more)
+    }
+
     fn run_chunk(&self, i: usize) {
         // SAFETY: chunk `i` is claimed by this thread and unfinished, so the caller still waits in
         // `Loops::run` and the closure it borrowed is alive.

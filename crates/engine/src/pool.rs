@@ -2,6 +2,7 @@
 //! It must not know variables.
 
 use crate::node::Node;
+use crate::parallel::take_seat;
 use crate::role::Role;
 use crate::shared::Shared;
 use crate::stats::Count;
@@ -80,7 +81,7 @@ impl Shared {
         self.counters.add(Count::JoinedLoops);
         let _role = Role::Chunk.take();
         // Each wakes two, so that a hundred threads are there after seven wake-ups, not a hundred.
-        self.loops.work(&run, || {
+        run.work(|| {
             self.wake_one();
             self.wake_one();
         });
@@ -106,7 +107,7 @@ impl Shared {
             let (shared, stop) = (shared.clone(), crew.stop.clone());
             let name = format!("mxnp-worker-{i}");
             let worker = thread::Builder::new().name(name).stack_size(STACK_BYTES);
-            match worker.spawn(move || shared.work(&stop.0)) {
+            match worker.spawn(move || shared.work(i, &stop.0)) {
                 Ok(handle) => crew.handles.push(handle),
                 // Fewer workers are slower, not wrong: threads that wait run everything.
                 Err(_) => break,
@@ -127,8 +128,9 @@ impl Shared {
         self.started.store(false, Ordering::Release);
     }
 
-    /// What a worker does until it is stopped.
-    fn work(&self, stop: &AtomicBool) {
+    /// What worker `number` does until it is stopped.
+    fn work(&self, number: usize, stop: &AtomicBool) {
+        take_seat(number);
         let mut next: Option<Arc<Node>> = None;
         loop {
             if let Some(node) = next.take() {
@@ -154,15 +156,15 @@ impl Shared {
 impl Parallel for Shared {
     /// Runs the loop on the calling thread and on whatever threads are idle; serially inside another loop.
     fn run(&self, chunks: usize, body: &(dyn Fn(usize) + Sync)) {
-        let role = Role::current();
-        if chunks <= 1 || role == Role::Chunk || self.threads.load(Ordering::Relaxed) == 1 {
+        let (role, threads) = (Role::current(), self.threads.load(Ordering::Relaxed));
+        if chunks <= 1 || role == Role::Chunk || threads == 1 {
             return (0..chunks).for_each(body);
         }
         let _visit = (role == Role::Outside).then(|| Visit::new(self));
         self.ensure_workers();
         self.counters.add(Count::Loops);
         let _role = Role::Chunk.take();
-        self.loops.run(chunks, body, self.sleep.patience(), || self.wake_one());
+        self.loops.run(chunks, threads, body, self.sleep.patience(), || self.wake_one());
     }
 }
 

@@ -47,6 +47,31 @@ fn idle_workers_join_a_loop() {
 }
 
 #[test]
+fn each_thread_begins_with_its_own_part() {
+    let engine = threaded(2);
+    let caller = std::thread::current().id();
+    for chunks in [2, 4, 9, 100] {
+        // Nobody goes on from its first chunk before the other has one.
+        let (barrier, firsts) = (Barrier::new(2), Mutex::new(Vec::new()));
+        engine.parallel().run(chunks, &|i| {
+            let me = std::thread::current().id();
+            let mut list = firsts.lock().unwrap();
+            let is_first = list.iter().all(|(id, _)| *id != me);
+            if is_first {
+                list.push((me, i));
+            }
+            drop(list);
+            if is_first {
+                barrier.wait();
+            }
+        });
+        for (id, first) in firsts.into_inner().unwrap() {
+            assert_eq!(first, if id == caller { 0 } else { chunks / 2 });
+        }
+    }
+}
+
+#[test]
 fn nested_loops_finish() {
     for engine in engines() {
         let counts = counters(8 * 8 * 8);
