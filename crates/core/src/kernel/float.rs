@@ -22,6 +22,9 @@ pub trait Float: Inexact + Ordered + PartialOrd {
     const EXP_HIGH: f64;
     /// Below this argument exp may be subnormal.
     const EXP_SUBNORMAL: f64;
+    /// Rounds what it is added to, as the magic number of [`Float::shifted`] does, and adds the exponent's bias: see
+    /// [`Float::raised`].
+    const BIASED: f64;
     /// The type for what one precision cannot hold: double precision, fused if this is.
     type Double: Float<Double = Self::Double>;
     fn of(v: f64) -> Self;
@@ -39,6 +42,8 @@ pub trait Float: Inexact + Ordered + PartialOrd {
     fn scale(self, shifted: Self) -> Self;
     /// 2^n for the n of a shifted number, normal.
     fn power_of_two(shifted: Self) -> Self;
+    /// 2^n, normal, of a sum n + [`Float::BIASED`].
+    fn raised(self) -> Self;
     /// Whether bit `bit` of a shifted number's n is set.
     fn shifted_bit(self, bit: u32) -> bool;
     /// The nearest whole number, for magnitudes below 2^21.
@@ -71,6 +76,7 @@ macro_rules! floats {
             /// AArch64's baseline has the instruction.
             const FUSED: bool = cfg!(target_arch = "aarch64");
             $(const $name: f64 = $value;)*
+            const BIASED: f64 = $magic + $bias as f64;
             type Double = f64;
             #[inline(always)]
             fn of(v: f64) -> $t { v as $t }
@@ -95,6 +101,8 @@ macro_rules! floats {
             }
             #[inline(always)]
             fn power_of_two(shifted: $t) -> $t { (1.0 as $t).scale(shifted) }
+            #[inline(always)]
+            fn raised(self) -> $t { <$t>::from_bits(self.to_bits() << $mantissa) }
             #[inline(always)]
             fn shifted_bit(self, bit: u32) -> bool { self.to_bits() & (1 << bit) != 0 }
             #[inline(always)]
@@ -204,6 +212,7 @@ macro_rules! fused {
             const EXP_LOW: f64 = <$t as Float>::EXP_LOW;
             const EXP_HIGH: f64 = <$t as Float>::EXP_HIGH;
             const EXP_SUBNORMAL: f64 = <$t as Float>::EXP_SUBNORMAL;
+            const BIASED: f64 = <$t as Float>::BIASED;
             type Double = Fused<f64>;
             #[inline(always)]
             fn of(v: f64) -> Self { Fused(v as $t) }
@@ -229,7 +238,7 @@ macro_rules! fused {
             #[inline(always)]
             fn is_negative(self) -> bool { self.0.is_sign_negative() }
             forward! { $t;
-                whole(); nearest(); floor(); ceil(); trunc(); rint(); sqrt(); truncated();
+                whole(); raised(); nearest(); floor(); ceil(); trunc(); rint(); sqrt(); truncated();
                 scale(shifted); times_pow2(n); with_sign_of(other); remainder(other);
             }
         }

@@ -210,9 +210,57 @@ fn edge<T: Float>(a: T, y: T) -> T {
     if a <= T::of(if T::SINGLE { 89.4159851 } else { 710.4758600739439 }) { y } else { a.add(T::INFINITY) }
 }
 
-/// On [0, 0.55]: 2^-29 and 2^-55.
+/// (1 - e) / (1 + e) with e = e^-2|x|: with a falling power the divisor of a small argument is just below a power of
+/// two, where its rounding counts half.
 #[inline(always)]
 pub fn tanh<T: Float>(x: T) -> T {
+    if !T::FUSED {
+        return tanh_of_rounded(x);
+    }
+    let a = at_most(x.absolute(), if T::SINGLE { 9.1 } else { 19.1 });
+    let b = a.add(a);
+    // b = r - n ln 2
+    let sum = b.fma(T::of(-LOG2_E), T::of(T::BIASED));
+    let (n, power) = (sum.sub(T::of(T::BIASED)), sum.raised());
+    // (1 - e^-r - r) / r^2 for |r| <= ln(2) / 2: 2^-26 and 2^-61 of 1 - e^-r.
+    let fall = if T::SINGLE {
+        const SERIES: [f64; 5] = [
+            -0.4999999813323917,
+            0.1666654268388823,
+            -0.0416672038517345,
+            0.008366646855969821,
+            -0.0013882500988954389,
+        ];
+        let r = n.fma(T::of(LN_2), b);
+        r.mul(r).fma(horner(r, SERIES), r)
+    } else {
+        const SERIES: [f64; 11] = [
+            -0.5,
+            0.16666666666666677,
+            -0.04166666666666651,
+            0.008333333333321653,
+            -0.0013888888888962567,
+            0.0001984126988607622,
+            -2.480158717227786e-05,
+            2.755724425164444e-06,
+            -2.7557402745371925e-07,
+            2.5109025291848032e-08,
+            -2.0875336667326748e-09,
+        ];
+        let first = n.fma(T::of(T::LN2_HI), b);
+        let r = n.fma(T::of(T::LN2_LO), first);
+        let lost = n.fma(T::of(T::LN2_LO), first.sub(r));
+        r.mul(r).fma(horner(r, SERIES), lost).add(r)
+    };
+    let over = power.fma(fall, T::ONE.sub(power));
+    let under = power.fma(fall.neg(), T::ONE.add(power));
+    over.div(under).with_sign_of(x)
+}
+
+/// As [`tanh`], where products are rounded: a series near 0 and the exponential elsewhere.
+#[inline(always)]
+fn tanh_of_rounded<T: Float>(x: T) -> T {
+    // On [0, 0.55]: 2^-29 and 2^-55.
     let a = x.absolute();
     let z = a.mul(a);
     let p = if T::SINGLE {
