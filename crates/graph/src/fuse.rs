@@ -13,6 +13,7 @@ use crate::value::Value;
 use mxnp_core::kernel::pass::{Load, Pass, ReduceTail, Reg, Source, Step, Store};
 use mxnp_core::kernel::step;
 use mxnp_core::op::Run;
+use mxnp_core::ops::arith::pair;
 use mxnp_core::shape::{AxisList, Shape};
 use mxnp_core::{DType, Layout};
 use smallvec::{SmallVec, smallvec};
@@ -264,7 +265,9 @@ impl Fuser {
             tail.target = self.slots.len() - 1;
             tail
         });
-        let Fuser { shape, regs, loads, steps, slots, scalars, parts, .. } = self;
+        let Fuser { shape, regs, loads, mut steps, slots, scalars, parts, .. } = self;
+        let kept = stores.iter().map(|store| store.reg).chain(reduce.as_ref().map(|tail| tail.reg));
+        pair_up(&mut steps, &kept.collect::<SmallVec<[Reg; 4]>>());
         let pass = Pass { shape, regs, loads, steps, stores, reduce };
         PassUnit {
             name: parts[parts.len() - 1].op,
@@ -304,6 +307,36 @@ impl Fuser {
         };
         self.slots[..reads].iter().position(|slot| fits(&slot))
     }
+}
+
+/// Makes one step of two where the first one's result is an operand of the second and nothing else; `kept` are the
+/// registers that are stored or reduced.
+fn pair_up(steps: &mut Vec<Step>, kept: &[Reg]) {
+    let mut at = 0;
+    while at < steps.len() {
+        match paired(steps, at, kept) {
+            Some((first, step)) => {
+                steps[at] = step;
+                steps.remove(first);
+            }
+            None => at += 1,
+        }
+    }
+}
+
+/// Step number `at` with the step before it that it can take in, and the number of that.
+fn paired(steps: &[Step], at: usize, kept: &[Reg]) -> Option<(usize, Step)> {
+    let &[a, b] = &steps[at].ins[..] else { return None };
+    [(0, a, b), (1, b, a)].into_iter().find_map(|(place, made, other)| {
+        let first = steps[..at].iter().position(|step| step.out == made)?;
+        let &[x, y] = &steps[first].ins[..] else { return None };
+        let reads = steps.iter().flat_map(|step| &step.ins).filter(|&&reg| reg == made).count();
+        if reads > 1 || kept.contains(&made) {
+            return None;
+        }
+        let f = pair(steps[first].f, steps[at].f, place)?;
+        Some((first, Step { f, ins: smallvec![x, y, other], out: steps[at].out }))
+    })
 }
 
 /// The layout of a reduction's result over the whole iteration space: stride 0 along the reduced axes. The

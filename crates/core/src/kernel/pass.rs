@@ -89,6 +89,8 @@ pub struct Slot<'a> {
 
 /// Bytes of one register's tile: several of them stay in L1.
 const TILE_BYTES: usize = 4 * 1024;
+/// Bytes of one register's tile where nothing is kept for a second step: what a tile costs by itself counts less.
+const SINGLE_BYTES: usize = 16 * 1024;
 /// Elements that are worth a chunk of their own; below it a pass runs on the calling thread.
 const CHUNK: usize = 32 * 1024;
 
@@ -175,14 +177,18 @@ pub unsafe fn run_again(
 
 /// Elements of a tile of this pass.
 pub(super) fn tile_elements(pass: &Pass) -> usize {
-    let widest = pass.regs.iter().map(|d| d.size()).max().unwrap_or(1);
-    (TILE_BYTES / widest).clamp(512, 4096)
+    (TILE_BYTES / widest(pass)).clamp(512, 4096)
+}
+
+fn widest(pass: &Pass) -> usize {
+    pass.regs.iter().map(|d| d.size()).max().unwrap_or(1)
 }
 
 fn program_for<'a>(pass: &'a Pass, slots: &[Slot], scalars: &[Scalar]) -> Program<'a> {
     let mut walks = program::walks(pass, slots);
     let mut dims = simplify(&pass.shape, &mut walks);
-    cut(&mut dims, &walks, tile_elements(pass));
+    let single = dims.len() <= 1 && pass.steps.len() <= 1;
+    cut(&mut dims, &walks, if single { SINGLE_BYTES / widest(pass) } else { tile_elements(pass) });
     Program::new(pass, scalars, dims, walks)
 }
 

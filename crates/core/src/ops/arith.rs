@@ -14,9 +14,11 @@ use crate::{
 use smallvec::smallvec;
 
 mod factor;
+mod pairs;
 mod power;
 
 pub use factor::{SCALE, UNSCALE};
+pub use pairs::pair;
 pub use power::{INTEGER_POWER, POWER};
 
 formula!(Add: Num, |a, b| a.add(b));
