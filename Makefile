@@ -59,7 +59,7 @@ retest: ## Run the tests again on an unchanged tree
 	$(MAKE) test
 
 .PHONY: check
-check: fmt lint sizes deps clippy types docs cuda test ## What CI runs, cheapest first
+check: fmt lint sizes deps clippy types docs cuda vectors test ## What CI runs, cheapest first
 
 .PHONY: accuracy
 accuracy: ## Every float32 number through the elementary functions, on each instruction set
@@ -103,6 +103,10 @@ docs: $(STAMPS)/dev ## The documentation as pages in site/; a broken link fails
 .PHONY: cuda
 cuda: $(STAMPS)/dev ## Compile cuda/*.cu with NVRTC; needs no GPU
 	$(BIN)/python tools/check_cuda.py
+
+.PHONY: vectors
+vectors: $(STAMPS)/extension ## The machine code of kernels: that they use the instruction set they are compiled for
+	$(BIN)/python tools/check_vectors.py
 
 .PHONY: model-check
 model-check: ## loom and shuttle on the engine's queue

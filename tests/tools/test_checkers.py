@@ -4,6 +4,7 @@ import pytest
 
 import check_deps
 import check_sizes
+import check_vectors
 import extra
 import wheel_size
 
@@ -160,3 +161,29 @@ def test_extras_follow_each_other():
 )
 def test_symbols_are_counted_where_they_come_from(symbol, part):
     assert wheel_size.family(symbol) == part
+
+
+def faults(name, *code):
+    """What is wrong with a function of this name and machine code, listed between two others."""
+    lines = [f"   10:\t{line}" for line in code]
+    other = ["0000000000000020 <core::fmt::write>:", "   20:\tcall   30 <elsewhere>"]
+    listing = [*other, f"0000000000000010 <{name}>:", *lines, "", *other]
+    return [
+        fault.partition(name + " ")[2] for body in check_vectors.bodies(listing) for fault in body.faults()
+    ]
+
+
+def test_kernels_that_do_not_use_their_set_are_found():
+    step = "mxnp_core::kernel::step::unary_of::avx512"
+    wide, single = "vaddps (%rsi),%zmm0,%zmm0", "vaddss %xmm1,%xmm0,%xmm0"
+    assert faults(step, wide, "call   a0 <memcpy@plt>", "ret") == []
+    assert faults(step, "mov    %rax,%rbx") == ["uses no vector of its set"]
+    assert faults(step, wide, single, "vcvttss2si %xmm0,%eax") == ["works on single elements"]
+    assert faults(step.replace("avx512", "avx2"), wide, single, "vcvttss2si %xmm0,%rax") == []
+    assert faults(step, wide, "vgatherqps (%rax,%zmm1,1),%ymm0{%k1}") == [
+        "gathers elements that lie side by side"
+    ]
+    closure = "mxnp_core::kernel::step::body::{{closure}}"
+    assert faults(step, wide, f"call   a0 <{closure}>") == [f"calls {closure}, which is baseline code"]
+    assert faults("mxnp_core::kernel::step::unary_of::baseline", single) == []
+    assert faults("mxnp_core::ops::nn_pool::plane::sum::avx2", single) == []

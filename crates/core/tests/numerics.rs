@@ -4,10 +4,23 @@
 
 mod support;
 
-use mxnp_core::op::Run;
+use mxnp_core::op::{Run, StepFn};
+use mxnp_core::ops::arith::pair;
 use mxnp_core::simd::{self, Isa};
 use mxnp_core::{DType, Element, ops};
+use std::sync::Mutex;
 use support::Rng;
+
+/// Runs the body on each instruction set. The set belongs to the process: one test at a time changes it.
+fn on_each_isa(mut body: impl FnMut(Isa)) {
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let before = simd::isa();
+    for isa in Isa::ALL.into_iter().filter(|&isa| simd::select(isa)) {
+        body(isa);
+    }
+    simd::select(before);
+}
 
 /// Applies the op's step for the current instruction set.
 fn apply<T: Element, R: Element>(name: &str, ins: &[&[T]]) -> Vec<R> {
@@ -95,14 +108,13 @@ fn every_isa_gives_the_same_bits() {
     let wide: Vec<f64> = x.iter().map(|v| *v as f64 * 1.000000123).collect();
     let elementwise = || ops::all().filter(|op| matches!(op.run, Run::Elementwise(_)));
     let mut first = std::collections::BTreeMap::new();
-    for isa in Isa::ALL.into_iter().filter(|isa| isa.is_available()) {
+    on_each_isa(|isa| {
         for op in elementwise() {
             let Run::Elementwise(of) = op.run else { unreachable!() };
             let arity = match op.arity {
                 mxnp_core::op::Arity::Exactly(n) if n <= 2 => n,
                 _ => continue,
             };
-            simd::select(isa);
             let step = |dtype| of(&vec![dtype; arity], dtype);
             if step(DType::F32).is_none() || !answers_in_kind(op.name) || CONTRACTED.contains(&op.name) {
                 continue;
@@ -117,7 +129,7 @@ fn every_isa_gives_the_same_bits() {
             let expected = first.entry(op.name).or_insert_with(|| bits.clone());
             assert!(*expected == bits, "{} differs on {}", op.name, isa.name());
         }
-    }
+    });
 }
 
 /// Ops whose float32 operands give float32.
@@ -244,4 +256,87 @@ fn casts_saturate_wide_and_wrap_narrow() {
     assert_eq!(cast::<f32, u8>(&[-1.0, 300.0, 2.9, f32::NAN]), [255, 44, 2, 0]);
     assert_eq!(cast::<f64, i32>(&[1e10, -1e10, -2.9]), [i32::MAX, i32::MIN, -2]);
     assert_eq!(cast::<i64, i8>(&[300, -129]), [44, 127]);
+}
+
+#[test]
+fn casts_to_integers_are_those_of_rust() {
+    let mut x: Vec<f64> = special32().into_iter().map(f64::from).collect();
+    for edge in [2f64.powi(31), 2f64.powi(32), 2f64.powi(63), 2f64.powi(64), 255.0, 256.0, 0.5, 2.0] {
+        let around = [edge.next_down(), edge, edge.next_up(), (edge as f32).next_down() as f64];
+        x.extend(around.into_iter().flat_map(|v| [v, -v]));
+    }
+    // More than a block, whose end is another part of the loop.
+    x.extend(points(-1e20, 1e20, 100));
+    let short: Vec<f32> = x.iter().map(|&v| v as f32).collect();
+    on_each_isa(|_| {
+        assert_eq!(cast::<f64, i32>(&x), x.iter().map(|&v| v as i32).collect::<Vec<_>>());
+        assert_eq!(cast::<f32, i32>(&short), short.iter().map(|&v| v as i32).collect::<Vec<_>>());
+        assert_eq!(cast::<f64, u8>(&x), x.iter().map(|&v| v as i32 as u8).collect::<Vec<_>>());
+        let wide = |v: f64| if v.is_nan() { i64::MIN } else { v as i64 };
+        assert_eq!(cast::<f64, i64>(&x), x.iter().map(|&v| wide(v)).collect::<Vec<_>>());
+        assert_eq!(cast::<f32, i64>(&short), short.iter().map(|&v| wide(v as f64)).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn two_steps_as_one_give_the_same_bits() {
+    let values = special32();
+    let mut abc: [Vec<f32>; 3] = Default::default();
+    for (i, &a) in values.iter().enumerate() {
+        for (j, &b) in values.iter().enumerate() {
+            // Three times as many products would be infinite or zero otherwise.
+            let c = [values[(i + j) % values.len()], a * b, -(a * b)];
+            for c in c {
+                [a, b, c].into_iter().zip(&mut abc).for_each(|(v, to)| to.push(v));
+            }
+        }
+    }
+    let step = |name: &str| {
+        let Run::Elementwise(of) = ops::find(name).unwrap().run else { panic!("{name} is not elementwise") };
+        of(&[DType::F32; 2], DType::F32).unwrap()
+    };
+    let run = |f: StepFn, ins: &[&[f32]]| {
+        let mut out = vec![0f32; ins[0].len()];
+        let pointers: Vec<*const u8> = ins.iter().map(|x| x.as_ptr().cast()).collect();
+        // SAFETY: all slices have the same length and the step's dtype.
+        unsafe { f(out.len(), &pointers, out.as_mut_ptr().cast()) };
+        out
+    };
+    let bits = |x: Vec<f32>| -> Vec<u32> {
+        x.into_iter().map(|v| if v.is_nan() { u32::MAX } else { v.to_bits() }).collect()
+    };
+    let names = ["add", "subtract", "multiply"];
+    let [a, b, c] = [&abc[0][..], &abc[1][..], &abc[2][..]];
+    on_each_isa(|isa| {
+        for (first, second, place) in names
+            .iter()
+            .flat_map(|first| names.iter().flat_map(move |second| [(first, second, 0), (first, second, 1)]))
+        {
+            let between = run(step(first), &[a, b]);
+            let two = [&between[..], c];
+            let alone = run(step(second), &[two[place], two[1 - place]]);
+            let joined = pair(step(first), step(second), place).expect("a step for both");
+            assert!(bits(run(joined, &[a, b, c])) == bits(alone), "{} {first} {second} {place}", isa.name());
+        }
+        assert!(pair(step("add"), step("true_divide"), 0).is_none());
+    });
+}
+
+#[test]
+fn halves_convert_to_the_same_bits_on_each_isa() {
+    use mxnp_core::f16;
+    let mut rng = Rng(17);
+    // All halves in an order that has a NaN among others, and in one where they lie together.
+    let mut halves: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).collect();
+    halves.extend((0..=u16::MAX).map(|bits| f16::from_bits(bits.wrapping_mul(40_503))));
+    let mut wide: Vec<f32> = (0..100_003).map(|_| f32::from_bits(rng.next() as u32)).collect();
+    wide.extend((0..100_000).map(|_| (rng.unit() * 2f64.powi(rng.below(50) as i32 - 30)) as f32));
+    wide.extend(special32());
+    let mut first = None;
+    on_each_isa(|isa| {
+        let widened: Vec<u32> = cast::<f16, f32>(&halves).into_iter().map(f32::to_bits).collect();
+        let narrowed: Vec<u16> = cast::<f32, f16>(&wide).into_iter().map(f16::to_bits).collect();
+        let bits = (widened, narrowed);
+        assert!(*first.get_or_insert_with(|| bits.clone()) == bits, "{}", isa.name());
+    });
 }

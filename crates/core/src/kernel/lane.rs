@@ -197,14 +197,39 @@ cast_via! {
     Complex32: |x| x.re => i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64;
     Complex64: |x| x.re => i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64;
 }
+/// A float as an integer, toward zero: what `as` gives, of which the compiler makes no vectors.
+trait Truncate {
+    fn to_i32(self) -> i32;
+    fn to_i64(self) -> i64;
+}
+
+macro_rules! truncate {
+    ($($a:ty: $($name:ident -> $i:ty),*;)*) => { $(
+        impl Truncate for $a { $(
+            #[inline(always)]
+            fn $name(self) -> $i {
+                // A power of two, and so exact.
+                const LOW: $a = <$i>::MIN as $a;
+                let inside = (self >= LOW) & (self < -LOW);
+                let edge = if self < LOW { <$i>::MIN } else { <$i>::MAX };
+                let edge = if self != self { 0 } else { edge };
+                // SAFETY: from the least integer up to, but without, the one after the greatest; or zero.
+                let near = unsafe { (if inside { self } else { 0.0 }).to_int_unchecked::<$i>() };
+                if inside { near } else { edge }
+            }
+        )* }
+    )* };
+}
+truncate! { f32: to_i32 -> i32, to_i64 -> i64; f64: to_i32 -> i32, to_i64 -> i64; }
+
 macro_rules! cast_floats {
     ($($a:ty),*) => { $(
         cast! {
             $a => Bool: |x| Bool::new(x != 0.0);
-            $a => i8: |x| x as i32 as i8; $a => i16: |x| x as i32 as i16; $a => i32: |x| x as i32;
-            $a => u8: |x| x as i32 as u8; $a => u16: |x| x as i32 as u16; $a => u32: |x| x as i64 as u32;
-            $a => i64: |x| if x.is_nan() { i64::MIN } else { x as i64 };
-            $a => u64: |x| if x < 0.0 { x as i64 as u64 } else { x as u64 };
+            $a => i8: |x| x.to_i32() as i8; $a => i16: |x| x.to_i32() as i16; $a => i32: |x| x.to_i32();
+            $a => u8: |x| x.to_i32() as u8; $a => u16: |x| x.to_i32() as u16; $a => u32: |x| x.to_i64() as u32;
+            $a => i64: |x| if x.is_nan() { i64::MIN } else { x.to_i64() };
+            $a => u64: |x| if x < 0.0 { x.to_i64() as u64 } else { x as u64 };
             $a => f32: |x| x as f32; $a => f64: |x| x as f64;
             $a => Complex32: |x| Complex32::new(x as f32, 0.0);
             $a => Complex64: |x| Complex64::new(x as f64, 0.0);

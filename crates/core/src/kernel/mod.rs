@@ -12,6 +12,7 @@ pub mod fold;
 pub mod fold_arg;
 pub mod gather;
 pub mod gemm;
+mod halves;
 pub mod lane;
 pub mod lines;
 mod machine;

@@ -1,16 +1,19 @@
 //! Turns formulas into steps: one loop per arity over contiguous tiles, compiled for each instruction set.
 //!
 //! Rationale: results of a block go through a local array, because an output may lie on an input and the
-//! compiler would otherwise guard its vector loop with an overlap check that such calls fail. Halves are widened
-//! and narrowed around the step of their wide type, tile by tile: one loop for each formula, not three.
+//! compiler would otherwise guard its vector loop with an overlap check that such calls fail. Halves take the step of
+//! their wide type (`halves`).
 
+use crate::kernel::halves::{narrow_of, widen_of, widened};
 use crate::kernel::lane::{Arithmetic, CastFrom, Contracted, Lane, Plain};
 use crate::op::StepFn;
-use crate::{DType, isa_versions, with_type};
+use crate::{DType, f16, isa_versions, with_type};
 use std::mem::MaybeUninit;
 
-/// Elements computed between reading and writing.
-const BLOCK: usize = 32;
+/// Elements computed between reading and writing: so many that the compiler makes vectors of a block's loop before
+/// it may unroll it. A short formula's loop over 32 was unrolled first, in release builds, and then pieced together
+/// from single elements.
+pub(super) const BLOCK: usize = 64;
 
 /// A formula of one operand.
 pub trait Formula1<W: Copy> {
@@ -54,42 +57,50 @@ pub trait Formula3<C, W> {
     fn f(a: C, b: W, c: W) -> Self::O;
 }
 
-/// Runs `$block` with `$at` the addresses of whole blocks and `$results` their results, of `$r`; the last, partial
-/// block is staged in `pads`, its results in another. A macro, because a long closure may stay a call, which runs as
-/// baseline code. Results are stored whole, so that they need not be in memory before.
+/// Runs `$block` with `$at` the addresses of a block and `$results` its results, of `$r`: first on all whole blocks,
+/// then once more on what is left, staged in `pads`, whose results go through another. So the inner loop, of which
+/// there is one, calls nothing, and constants stay in registers. A macro, because a long closure may stay a call,
+/// which runs as baseline code. Results are stored whole, so that they need not be in memory before.
 macro_rules! blocks {
     ($k:literal, $n:ident, $ins:expr, $out:ident: $r:ty, |$at:ident, $results:ident| $block:block) => {{
-        let (ins, out): ([(*const u8, usize); $k], _) = ($ins, $out.cast::<$r>());
+        let ins: [(*const u8, usize); $k] = $ins;
         let mut pads = [const { MaybeUninit::<[u128; BLOCK]>::uninit() }; $k];
         let mut spill = MaybeUninit::<[u128; BLOCK]>::uninit();
-        let mut done = 0;
-        while done < $n {
-            let take = ($n - done).min(BLOCK);
-            let mut $at = [std::ptr::null(); $k];
+        let (mut starts, mut to) = (ins.map(|(start, _)| start), $out.cast::<$r>());
+        let (mut count, left) = ($n / BLOCK, $n % BLOCK);
+        let mut staged = false;
+        loop {
+            for i in 0..count {
+                let mut $at = starts;
+                for k in 0..$k {
+                    // Whole blocks are readable from each start.
+                    $at[k] = starts[k].add(i * (BLOCK * ins[k].1));
+                }
+                let mut $results = [<$r>::default(); BLOCK];
+                $block
+                to.add(i * BLOCK).cast::<[$r; BLOCK]>().write_unaligned($results);
+            }
+            let rest = $out.cast::<$r>().add($n - left);
+            if staged {
+                std::ptr::copy_nonoverlapping(to, rest, left);
+            }
+            if staged || left == 0 {
+                break;
+            }
             for k in 0..$k {
                 let (start, size) = ins[k];
-                // `done < n` elements of `size` bytes are readable from `start`.
-                $at[k] = start.add(done * size);
-                if take < BLOCK {
-                    // A pad holds a block of the widest element, of which all that is read is set.
-                    let pad = pads[k].as_mut_ptr().cast::<u8>();
-                    pad.write_bytes(0, BLOCK * size);
-                    std::ptr::copy_nonoverlapping($at[k], pad, take * size);
-                    $at[k] = pad;
-                }
+                // A pad holds a block of the widest element, of which all that is read is set.
+                let pad = pads[k].as_mut_ptr().cast::<u8>();
+                pad.write_bytes(0, BLOCK * size);
+                std::ptr::copy_nonoverlapping(start.add(($n - left) * size), pad, left * size);
+                starts[k] = pad;
             }
-            let mut $results = [<$r>::default(); BLOCK];
-            $block
-            // The spill holds a block of the widest element; a whole block lies within the `n` that are writable.
-            let to = if take < BLOCK { spill.as_mut_ptr().cast::<$r>() } else { out.add(done) };
-            to.cast::<[$r; BLOCK]>().write_unaligned($results);
-            if take < BLOCK {
-                std::ptr::copy_nonoverlapping(to, out.add(done), take);
-            }
-            done += take;
+            (to, count, staged) = (spill.as_mut_ptr().cast::<$r>(), 1, true);
         }
     }};
 }
+
+pub(super) use blocks;
 
 /// # Safety
 /// As [`StepFn`], for one input of `A` and an output of `R`.
@@ -312,84 +323,6 @@ isa_versions! {
     fast (A::FAST || A::HALF) && (R::FAST || R::HALF); args (n: usize, ins: &[*const u8], out: *mut u8)
 }
 
-/// Elements that are wide at once.
-const WIDENED: usize = 512;
-
-/// Runs the wide types' step `f` between conversions: on up to three operands, the first of `C` and the others of `A`.
-///
-/// # Safety
-/// As [`StepFn`].
-#[inline(always)]
-unsafe fn widened<C: Lane, A: Lane, R: Lane>(f: StepFn, n: usize, ins: &[*const u8], out: *mut u8) {
-    // Room for the widest element, float32.
-    let mut tiles = [[0u32; WIDENED]; 3];
-    let mut results = [0u32; WIDENED];
-    let mut done = 0;
-    while done < n {
-        let take = WIDENED.min(n - done);
-        let mut at = [std::ptr::null(); 3];
-        // SAFETY: `take` elements from `done` on are readable and writable; tiles hold halves' wide elements.
-        unsafe {
-            for (k, &start) in ins.iter().enumerate() {
-                let (half, size) = if k == 0 { (C::HALF, size_of::<C>()) } else { (A::HALF, size_of::<A>()) };
-                at[k] = start.add(done * size);
-                if half {
-                    let tile = tiles[k].as_mut_ptr().cast();
-                    (if k == 0 { widen_of::<C>() } else { widen_of::<A>() })(take, &[at[k]], tile);
-                    at[k] = tile;
-                }
-            }
-            let to = out.add(done * size_of::<R>());
-            if R::HALF {
-                let result = results.as_mut_ptr().cast();
-                f(take, &at[..ins.len()], result);
-                narrow_of::<R>()(take, &[result], to);
-            } else {
-                f(take, &at[..ins.len()], to);
-            }
-        }
-        done += take;
-    }
-}
-
-/// # Safety
-/// As [`StepFn`], from `A` to its wide type.
-#[inline(always)]
-unsafe fn widen_body<A: Lane>(n: usize, ins: &[*const u8], out: *mut u8) {
-    // SAFETY: the caller's contract; a block is readable where `blocks` points.
-    unsafe {
-        blocks!(1, n, [(ins[0], size_of::<A>())], out: A::Wide, |at, results| {
-            for k in 0..BLOCK {
-                results[k] = (*at[0].cast::<A>().add(k)).widen();
-            }
-        })
-    }
-}
-
-/// # Safety
-/// As [`StepFn`], to `A` from its wide type.
-#[inline(always)]
-unsafe fn narrow_body<A: Lane>(n: usize, ins: &[*const u8], out: *mut u8) {
-    // SAFETY: the caller's contract; a block is readable where `blocks` points.
-    unsafe {
-        blocks!(1, n, [(ins[0], size_of::<A::Wide>())], out: A, |at, results| {
-            for k in 0..BLOCK {
-                results[k] = A::narrow(*at[0].cast::<A::Wide>().add(k));
-            }
-        })
-    }
-}
-
-isa_versions! {
-    fn widen_of -> StepFn = widen_body;
-    generics [A: Lane] names [A] fast A::HALF; args (n: usize, ins: &[*const u8], out: *mut u8)
-}
-
-isa_versions! {
-    fn narrow_of -> StepFn = narrow_body;
-    generics [A: Lane] names [A] fast A::HALF; args (n: usize, ins: &[*const u8], out: *mut u8)
-}
-
 /// The step that converts `from` to `to` (a copy where they are the same).
 pub fn cast(from: DType, to: DType) -> StepFn {
     if from == to {
@@ -401,7 +334,11 @@ pub fn cast(from: DType, to: DType) -> StepFn {
             _ => copy::<16>,
         };
     }
-    with_type!(all from, A => with_type!(all to, B => cast_of::<A, B>()))
+    match (from, to) {
+        (DType::F16, DType::F32) => widen_of::<f16>(),
+        (DType::F32, DType::F16) => narrow_of::<f16>(),
+        _ => with_type!(all from, A => with_type!(all to, B => cast_of::<A, B>())),
+    }
 }
 
 /// Whether `f` only copies elements of `dtype`; false if in doubt.

@@ -1,6 +1,7 @@
 //! Which instruction set this process uses, and how one generic source is compiled for each. Knows no formula.
 
 pub mod float;
+pub mod half;
 mod isa;
 pub mod stream;
 pub mod transpose;
