@@ -210,8 +210,9 @@ macro_rules! truncate {
             fn $name(self) -> $i {
                 // A power of two, and so exact.
                 const LOW: $a = <$i>::MIN as $a;
-                let inside = (self >= LOW) & (self < -LOW);
-                let edge = if self < LOW { <$i>::MIN } else { <$i>::MAX };
+                let below = self < LOW;
+                let inside = !below & (self < -LOW);
+                let edge = if below { <$i>::MIN } else { <$i>::MAX };
                 let edge = if self != self { 0 } else { edge };
                 // SAFETY: from the least integer up to, but without, the one after the greatest; or zero.
                 let near = unsafe { (if inside { self } else { 0.0 }).to_int_unchecked::<$i>() };
