@@ -220,3 +220,15 @@ def test_slopes_at_the_edges(name, f, points, slopes, curves, dtype):
     onp.testing.assert_allclose(first.asnumpy(), slopes, rtol=1e-5, atol=1e-6)
     again.backward()
     onp.testing.assert_allclose(x.grad.asnumpy(), curves, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("function", [npx.softmax, lambda x: x * 2])
+def test_a_complex_head_gradient_of_real_numbers_is_refused(function):
+    x = np.array([1.0, 2.0])
+    x.attach_grad()
+    with autograd.record():
+        y = function(x)
+    with pytest.raises(
+        TypeError, match="head gradient of an array of float32 must be real, got complex64\nhint"
+    ):
+        y.backward(np.ones(2, dtype="complex64"))

@@ -156,6 +156,22 @@ def test_training_step_with_blocks_and_data(path):
     assert api.count("backward") == api.count("Trainer.step") == api.count("DataLoader.next") == 2
 
 
+def test_a_block_that_cannot_say_its_name(path):
+    class Nameless(Block):
+        @property
+        def name(self):
+            raise ValueError("not yet")
+
+        def forward(self, x):
+            return x + 1
+
+    profiler.start()
+    assert Nameless()(np.ones(1)) == 2
+    profiler.stop()
+    profiler.dump()
+    assert "Nameless" in {event["name"] for event in read(path)}
+
+
 def test_a_replay_is_one_span(path):
     net = small_net()
     net.hybridize()

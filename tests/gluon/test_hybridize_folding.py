@@ -296,3 +296,16 @@ def test_prediction_writes_no_statistics():
     onp.testing.assert_allclose(npx.batch_norm(x, one, zero, zero, one, eps=0.0).asnumpy(), x.asnumpy())
     with autograd.train_mode(), pytest.raises(ValueError, match="read-only"):
         npx.batch_norm(x, one, zero, zero, one)
+
+
+def test_an_epsilon_of_nothing_is_not_folded():
+    """A scale of infinity in the weights would make NaN of products with zero."""
+    net = normalised(nn.Conv2D(2, 1, in_channels=3), epsilon=0.0)
+    x = x_of(2, 3, 4, 4)
+    filled(net, x)
+    net[1].running_var.set_data(np.zeros(2))
+    eager = net(x)
+    net.hybridize()
+    net(x)
+    same_bits(net(x), eager)
+    assert np.isinf(eager).any()

@@ -168,3 +168,62 @@ def test_a_network_learns_to_read():
         trainer.step(8)
         losses.append(float(loss.mean()))
     assert losses[-1] < 0.5 * losses[0]
+
+
+def test_lengths_that_are_none_raise():
+    x = np.array(scores())
+    with pytest.raises(IndexError, match="data length 6 of sample 2 is out of bounds for 5 steps"):
+        npx.ctc_loss(x, np.ones((3, 1)), np.array([5, 5, 6])).wait_to_read()
+    with pytest.raises(IndexError, match="label length 2 of sample 0 is out of bounds for 1 labels"):
+        npx.ctc_loss(x, np.ones((3, 1)), None, np.array([2, 1, 1])).wait_to_read()
+
+
+def test_no_steps_read_as_nothing():
+    x = np.array(scores())
+    x.attach_grad()
+    with autograd.record():
+        loss = npx.ctc_loss(x, np.array([[1, 2], [0, 0], [0, 0]]), np.array([0, 0, 1]))
+    loss.backward()
+    first = npx.log_softmax(x)[0, 2, 0]
+    assert loss.tolist() == [0, 0, -first.item()]
+    assert float(np.abs(x.grad[:, :2]).sum()) == 0
+
+
+def test_unlikely_alignments_are_not_lost():
+    """Logarithms reach where probabilities are far below what a double holds."""
+    x = onp.full((6, 1, 3), 0.0)
+    x[:, :, 2] = 900.0  # every step all but surely says 2, and the label is 1 1
+    data = np.array(x)
+    data.attach_grad()
+    with autograd.record():
+        loss = npx.ctc_loss(data, np.array([[1, 1]]))
+    loss.backward()
+    paths = sum(reading(p, 0) == [1, 1] for p in itertools.product(range(2), repeat=6))
+    onp.testing.assert_allclose(loss.asnumpy(), [6 * 900 - math.log(paths)], rtol=1e-12)
+    onp.testing.assert_allclose(data.grad[:, 0, 2].asnumpy(), onp.ones(6))
+    onp.testing.assert_allclose(data.grad.sum(axis=2).asnumpy(), onp.zeros((6, 1)), atol=1e-12)
+
+
+def test_long_sequences_in_single_precision():
+    rng = onp.random.RandomState(3)
+    x, label = rng.normal(size=(400, 2, 9)), np.array(rng.randint(1, 9, (2, 60)))
+    found = []
+    for dtype in ("float32", "float64"):
+        data = np.array(x, dtype=dtype)
+        data.attach_grad()
+        with autograd.record():
+            loss = npx.ctc_loss(data, label)
+        loss.backward()
+        found.append((loss.asnumpy(), data.grad.asnumpy()))
+    onp.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-6)
+    onp.testing.assert_allclose(found[0][1], found[1][1], atol=2e-6)
+
+
+def test_a_gradient_of_the_gradient_is_refused():
+    x = np.array(scores())
+    x.attach_grad()
+    with autograd.record():
+        (g,) = autograd.grad(npx.ctc_loss(x, np.array([[1], [2], [3]])).sum(), [x], create_graph=True)
+        total = (g * g).sum()
+    with pytest.raises(MXNetError, match=r"ctc_grad.*no rule of its own"):
+        total.backward()

@@ -60,6 +60,18 @@ def update(name: str, ref, arrays: int, written: tuple[int, ...], *domain: Domai
             TypeError,
             name,
         ),
+        Bad(
+            lambda np, npx: public(np, npx, f"core.{name}")(
+                np.ones((2,)),
+                np.ones((2,), dtype="complex64"),
+                *[np.ones((2,))] * (arrays - 2),
+                0.1,
+                0.0,
+                1.0,
+            ),
+            TypeError,
+            rf"{name}: the gradient of a weight of dtype float32 must be real, got complex64",
+        ),
     )
     return Row(
         f"core.{name}",

@@ -505,6 +505,11 @@ fn restore(
 
 /// A head gradient in its head's dtype.
 fn cast_to(g: &Array, head: &Array) -> Result<Array> {
+    if g.dtype().is_complex() && !head.dtype().is_complex() {
+        let text =
+            format!("the head gradient of an array of {} must be real, got {}", head.dtype(), g.dtype());
+        return Err(Error::Op(mxnp_core::Error::type_("backward", text).with_hint("take .real first")));
+    }
     if g.dtype() == head.dtype() {
         return Ok(g.clone());
     }

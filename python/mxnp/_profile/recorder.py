@@ -145,7 +145,11 @@ def _replace_calls(recorder: Recorder) -> Iterator[Callable[[], None]]:
 
 
 def _name_of(block: Any) -> str:
-    return str(block.name)
+    """The block's name; a class that defines a `name` of its own may not give one."""
+    try:
+        return str(block.name)
+    except Exception:  # noqa: BLE001 - the program's own code, which must run as it does without a profiler
+        return type(block).__name__
 
 
 def _always(text: str) -> Callable[[Any], str]:

@@ -7,10 +7,10 @@ from .._files.api import npx_savez as savez
 from .._missing import refuse as _refuse
 from .._ops.arith import add_n
 from .._ops.cast import cast
-from .._ops.ctc import ctc_loss
 from .._ops.exp_log import rsqrt
 from .._ops.index import gather_nd, index_add, index_update, one_hot, pick
 from .._ops.linalg import batch_dot
+from .._ops.loss import ctc_loss
 from .._ops.nn_act import (
     activation,
     gelu,

@@ -11,6 +11,7 @@ pub mod exp_log;
 pub mod index;
 pub mod join;
 pub mod linalg;
+pub mod loss;
 pub mod nn_act;
 pub mod nn_conv;
 pub mod nn_dense;
@@ -37,6 +38,7 @@ const FAMILIES: &[&[&Op]] = &[
     index::OPS,
     join::OPS,
     linalg::OPS,
+    loss::OPS,
     nn_act::OPS,
     nn_conv::OPS,
     nn_dense::OPS,

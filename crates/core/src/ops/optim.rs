@@ -63,6 +63,10 @@ fn infer_update<const K: usize>(a: &InferArgs) -> Result<Inferred> {
             );
             return Err(Error::value(a.op, text));
         }
+        if x.dtype.is_complex() {
+            let text = format!("the gradient of a weight of dtype {dtype} must be real, got {}", x.dtype);
+            return Err(Error::type_(a.op, text).with_hint("take .real first"));
+        }
         if x.dtype != dtype && i / n != 1 {
             let text = format!("weights and states must have one dtype, got {dtype} and {}", x.dtype);
             return Err(Error::type_(a.op, text));

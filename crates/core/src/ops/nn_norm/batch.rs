@@ -173,7 +173,8 @@ fn affine_batch_norm<'r>(attrs: &Attrs, x: &Meta, rest: &[Sym<'r>]) -> Option<Af
     let attrs = attrs.get::<BatchNorm>();
     let axis = check_axis("batch_norm", attrs.axis, x.shape.len()).ok()?;
     let [gamma, beta, mean, variance] = rest else { return None };
-    if attrs.uses_batch() {
+    // An epsilon of nothing may give an infinite scale, and infinite weights in a product give NaN, not infinity.
+    if attrs.uses_batch() || attrs.eps < f32::MIN_POSITIVE as f64 {
         return None;
     }
     let wide = |s: &Sym<'r>| s.cast(DType::F64);
