@@ -179,3 +179,24 @@ def test_basic_indices_arrive_as_the_cores_items(index, items):
 def test_mxnp_imports_no_cupy():
     code = "import sys, mxnp, mxnp._cuda; assert not [m for m in sys.modules if m.split('.')[0] in {'cupy', 'cupyx'}]"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_losses_of_sequences_have_the_gradients_of_the_cpu():
+    rng = onp.random.default_rng(0)
+    for i in range(40):
+        steps, samples, classes = int(rng.integers(1, 7)), int(rng.integers(0, 4)), int(rng.integers(2, 5))
+        width, blank = int(rng.integers(0, steps + 1)), int(rng.integers(0, classes))
+        labels = rng.integers(0, classes - 1, (samples, width))
+        inputs = [
+            rng.normal(size=samples),
+            rng.normal(size=(steps, samples, classes)),
+            onp.where(labels >= blank, labels + 1, labels),
+            rng.integers(0, steps + 1, samples),
+            rng.integers(0, width + 1, samples),
+        ]
+        attrs = {"blank": blank, "padding": None if i % 2 else (blank + 1) % classes}
+        for name, given in (("ctc", inputs[1:]), ("ctc_grad", inputs)):
+            wanted = _core.call(name, [np.array(x) for x in given], **attrs).asnumpy()
+            with onp.errstate(all="ignore"):
+                found = _cuda.ROWS[name](onp, *given, **attrs)
+            onp.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)

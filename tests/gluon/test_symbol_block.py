@@ -211,3 +211,22 @@ def test_wrong_shape_names_the_node(exported):
     net = gluon.SymbolBlock.imports(graph, ["data"], params)
     with pytest.raises(ValueError, match=r"node '(conv0_fwd|node_0)' \(Convolution\)"):
         net(np.ones((2, 5, 4, 4)))
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("__shape__", "(2,"),
+        ("__shape__", "x"),
+        ("__dtype__", "99"),
+        ("__lr_mult__", "much"),
+        ("__wd_mult__", ""),
+    ],
+)
+def test_attributes_of_variables_that_are_none_name_file_and_variable(key, text, tmp_path):
+    model = Model(1)
+    data, weight = model.var("data"), model.var("weight")
+    model.nodes[1]["attrs"] = {key: text}
+    path, _ = model.write(tmp_path, model.add("elemwise_add", "sum", [data, weight]))
+    with pytest.raises(FormatError, match=rf"net-symbol\.json: variable 'weight': {key}: .*got '"):
+        gluon.SymbolBlock.imports(path, "data")

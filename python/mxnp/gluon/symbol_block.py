@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mxnp import initializer, np, symbol
-from mxnp.error import MXNetTypeError, MXNetValueError
+from mxnp._files.source import FormatError
+from mxnp.error import MXNetError, MXNetTypeError, MXNetValueError
 from mxnp.symbol import _infer, _values
 from mxnp.symbol._node import Node, ordered, state_variables
 from mxnp.symbol._run import Plan
@@ -78,7 +79,10 @@ class SymbolBlock(HybridBlock):
                     f"SymbolBlock.imports: '{os.fspath(symbol_file)}' has no variable '{name}'; it has "
                     f"{', '.join(known[:8])}{', ...' if len(known) > 8 else ''}"
                 )
-        net = SymbolBlock(heads, [symbol.var(name) for name in names])
+        try:
+            net = SymbolBlock(heads, [symbol.var(name) for name in names])
+        except MXNetError as error:
+            raise FormatError(f"{os.fspath(symbol_file)}: {error}") from None
         if param_file is not None:
             net._load_exported(param_file, device, ctx, allow_missing, ignore_extra)
         return net
@@ -187,19 +191,16 @@ def _parameter(node: Node, is_state: bool, given: Any) -> Parameter:
     """The parameter that a variable is."""
     if isinstance(given, Parameter):
         return given
-    attrs = node.attrs
-    shape = (
-        _infer.normal(_values.known_shape(attrs["__shape__"]), node.legacy) if "__shape__" in attrs else None
-    )
-    dtype = _values.read_dtype(attrs["__dtype__"]) if "__dtype__" in attrs else None
+    dtype = _infer.variable_attr(node, "__dtype__", _values.read_dtype)
+    lr_mult, wd_mult = (_infer.variable_attr(node, f"__{key}_mult__", float) for key in ("lr", "wd"))
     parameter = Parameter(
         node.name,
         grad_req="null" if is_state else "write",
-        shape=shape,
+        shape=_infer.variable_shape(node),
         dtype=dtype or "float32",
-        lr_mult=float(attrs.get("__lr_mult__", 1.0)),
-        wd_mult=float(attrs.get("__wd_mult__", 1.0)),
-        init=_initialiser(attrs.get("__init__")),
+        lr_mult=1.0 if lr_mult is None else lr_mult,
+        wd_mult=1.0 if wd_mult is None else wd_mult,
+        init=_initialiser(node.attrs.get("__init__")),
         allow_deferred_init=True,
         differentiable=not is_state,
     )

@@ -7,7 +7,7 @@ with two sizes in their place, and what differs stays unknown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,14 +45,23 @@ def normal(shape: Sequence[int] | None, legacy: bool) -> Shape:
     return tuple(-1 if size < 0 or (legacy and size == 0) else int(size) for size in shape)
 
 
+def variable_attr(node: Node, key: str, read: Callable[[str], Any]) -> Any:
+    """What a variable's attribute says, None where it has none. Raises MXNetError, naming both, for what is no such."""
+    text = node.attrs.get(key)
+    try:
+        return None if text is None else read(text)
+    except ValueError as error:
+        raise MXNetError(f"variable '{node.name}': {key}: {error}, got {text!r:.60}") from None
+
+
 def infer_types(heads: Sequence[Entry], given: Mapping[str, str], found: Found) -> None:
     """Fills `found.types`; variables that nothing decides stay None."""
     nodes = ordered(heads)
     for node in nodes:
         if node.spec is None:
-            text = node.attrs.get("__dtype__")
-            known = _values.read_dtype(text) if text is not None else None
-            found.types[id(node), 0] = given.get(node.name, known)
+            found.types[id(node), 0] = given.get(
+                node.name, variable_attr(node, "__dtype__", _values.read_dtype)
+            )
     for _ in range(2):  # parameters get their dtype from the data beside them, at first or the second time
         for node in nodes:
             if node.spec is not None:
@@ -98,12 +107,14 @@ def _count_known(found: Found) -> int:
     return sum(1 + sum(size >= 0 for size in shape) for shape in found.shapes.values() if shape is not None)
 
 
+def variable_shape(node: Node) -> Shape:
+    """The shape that a variable's `__shape__` gives, None without one."""
+    own = variable_attr(node, "__shape__", _values.known_shape)
+    return None if own is None else normal(own, node.legacy)
+
+
 def _variable_shape(node: Node, given: Mapping[str, Shape]) -> Shape:
-    text = node.attrs.get("__shape__")
-    try:
-        own = normal(_values.known_shape(text), node.legacy) if text is not None else None
-    except _values.ValueTextError as error:
-        raise MXNetError(f"variable '{node.name}': __shape__: {error}, got {text!r:.60}") from None
+    own = variable_shape(node)
     return _merged(f"variable '{node.name}'", given.get(node.name), own)
 
 
