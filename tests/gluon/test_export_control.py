@@ -231,6 +231,31 @@ def test_what_functions_pass_on_and_leave_unused(tmp_path):
     check(net, again, [[normal(2) + a, normal(2) + b] for a in (-2, 2) for b in (-2, 2)])
 
 
+def test_one_array_given_twice(tmp_path):
+    def forward(self, x):
+        def step(row, state):
+            new = row * state[0]
+            return [new, new], [new]
+
+        return npx.foreach(step, x, [np.ones(3)])
+
+    net = block(forward)
+    again = exported(net, tmp_path, normal(2, 3))
+    check(net, again, [[normal(4, 3)]])
+
+
+def test_what_only_an_unused_argument_is_made_of(tmp_path):
+    def forward(self, x):
+        given = [x, self.layer(x) * np.arange(4)]
+        return npx.cond(lambda x, y: x.sum() > 0, lambda x, y: x * 2, lambda x, y: -x, given)
+
+    net = block(forward, layer=dense())
+    again = exported(net, tmp_path, normal(2, 4))
+    assert again.collect_params() == {}
+    x = normal(2, 4)
+    onp.testing.assert_array_equal(again(x).asnumpy(), net(x).asnumpy())
+
+
 def test_constants_and_arrays_from_outside(tmp_path):
     outside = normal(3)
 

@@ -209,9 +209,9 @@ def _traced(
         tracing, (stand_ins,), _ = compiled.begin(([x.zeros() for x in given],), {})
         try:
             results = function(list(stand_ins))
-            # An argument that is passed on is no result of the graph; its copy is.
-            own = {id(x) for x in stand_ins}
-            made = [[_result(x, own) for x in part] for part in results]
+            # An argument that is passed on is no result of the graph, and an array given twice is one; copies are.
+            taken = {id(x) for x in stand_ins}
+            made = [[_result(x, taken) for x in part] for part in results]
             tracing.finish([*made[0], *made[1]], [], [])
         finally:
             tracing.abandon()
@@ -226,10 +226,13 @@ def _traced(
     return Function(described(nodes), heads), (first, second)
 
 
-def _result(value: Any, own: set[int]) -> ndarray:
+def _result(value: Any, taken: set[int]) -> ndarray:
     if not isinstance(value, ndarray):
         return array(value)
-    return value.copy() if id(value) in own else value
+    if id(value) in taken:
+        return value.copy()
+    taken.add(id(value))
+    return value
 
 
 def _noted(held: Held, operands: Sequence[ndarray], results: Sequence[_Like]) -> Iterator[ndarray]:

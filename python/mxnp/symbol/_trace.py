@@ -17,7 +17,7 @@ from mxnp.error import MXNetError
 
 from . import _spec, _values
 from . import _trace_shapes as shapes
-from ._node import Entry, Node, variable
+from ._node import Entry, Node, ordered, variable
 from ._operators import apply
 from ._trace_control import held, written
 from ._trace_rules import PAIRS, PLAIN
@@ -73,8 +73,12 @@ class _Converter:
         self.argument = "data" if single and variables == "data" else variables + "{}"
 
     def run(self, heads: list[tuple[int, int]]) -> Exported:
-        """Convert every node the heads need; all that was traced is needed."""
+        """Convert every node. What only an argument came from that no branch or loop uses is left out."""
         self.found.heads = self.convert(heads)
+        used = {node.name for node in ordered(self.found.heads)}
+        for arrays in (self.found.arguments, self.found.states):
+            for unused in [text for text in arrays if text not in used]:
+                del arrays[unused]
         return self.found
 
     def within(self, nodes: list[Traced], other: list[Traced]) -> _Converter:
