@@ -249,3 +249,10 @@ def test_debug_text(net):
     text = net.debug_str()
     assert "Op:FullyConnected, Name=fc1" in text
     assert "arg[1]=fc1_weight(0)" in text
+
+
+@pytest.mark.parametrize("index", [None, ..., (slice(None), None), [0, 1], 1.5])
+def test_an_index_that_is_none_of_a_symbol_of_numpy(index):
+    """MXNet 2's class, which is NumPy's."""
+    with pytest.raises(IndexError, match="a symbol is indexed by integers and slices"):
+        mx.sym.var("x").as_np_ndarray()[index]

@@ -9,7 +9,7 @@ from numbers import Number
 from typing import Any
 
 from mxnp._symbol_types import SYMBOLS
-from mxnp.error import MXNetTypeError
+from mxnp.error import MXNetIndexError, MXNetTypeError
 
 from . import _numpy_random as random
 from . import _spec
@@ -161,7 +161,7 @@ SYMBOLS.add(_Symbol)
 
 def _sliced(symbol: _Symbol, index: tuple[Any, ...]) -> Any:
     if not all(isinstance(each, (int, slice)) for each in index):
-        raise MXNetTypeError(f"a symbol is indexed by integers and slices, got {index!r}")
+        raise MXNetIndexError(f"a symbol is indexed by integers and slices, got {index!r}")
     begin: list[Any] = []
     end: list[Any] = []
     step: list[Any] = []
