@@ -395,6 +395,57 @@ def test_threads_that_call_one_block():
             same_bits(got, want)
 
 
+def in_a_thread(run):
+    """What `run()` gives on a thread of its own."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(run()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_what_another_thread_computes_is_no_constant():
+    doubled = block(lambda x: x * 2)
+
+    def add_there(x):
+        y = x * 1
+        in_a_thread(lambda: y.__iadd__(x))
+        return y + 1
+
+    def add_between(x):
+        y = x * 1
+        in_a_thread(lambda: y.__iadd__(x))
+        y += x
+        return y * 1
+
+    for forward in (
+        lambda x: in_a_thread(lambda: np.tanh(x)) + 1,
+        lambda x: in_a_thread(lambda: doubled(x)) + 1,
+        lambda x: in_a_thread(lambda: np.exp(x)),
+        add_there,
+        add_between,
+    ):
+        net = block(forward)
+        for i in range(3):
+            x = x_of(3, 4, seed=i)
+            same_bits(net(x), forward(x))
+        assert net._compiled.reasons() == ["uses what another thread computed meanwhile"]
+
+
+def test_work_of_other_threads_does_not_keep_a_block_from_being_compiled():
+    kept, outside = [], np.ones((3, 4))
+
+    def forward(x):
+        in_a_thread(lambda: kept.append(np.exp(outside) * 2))
+        return x * 2 + outside
+
+    net = block(forward)
+    for i in range(3):
+        x = x_of(3, 4, seed=i)
+        same_bits(net(x), x * 2 + outside)
+    assert (len(net._compiled.graphs()), len(kept)) == (1, 1)
+
+
 def test_an_error_while_tracing_leaves_nothing_behind():
     fails = [True]
 

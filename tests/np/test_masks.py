@@ -18,6 +18,10 @@ SHAPES = [
     ((5, 6, 7), (5, 6)),
     ((2, 0, 3), (2, 0)),
     ((4, 0), (4,)),
+    # Of size 0 beside an axis of another size: it takes nothing.
+    ((3, 4), (0,)),
+    ((3, 4), (0, 4)),
+    ((3, 4), (3, 0)),
 ]
 
 
@@ -52,6 +56,25 @@ def test_writing(shape, mask_shape, share):
     want[mask] = onp.float32(2.5)
     found[np.array(mask)] = np.array([2.5])
     onp.testing.assert_array_equal(found.asnumpy(), want)
+
+
+@pytest.mark.parametrize("key", [(..., []), (slice(None), []), (1, []), ([], [0]), (None, []), ([], None)])
+def test_empty_masks_beside_other_indices(key):
+    def of(array, one):
+        return tuple(
+            array([], dtype=bool) if part == [] else one(part) if part == [0] else part for part in key
+        )
+
+    x = onp.arange(12.0, dtype="float32").reshape(3, 4)
+    want = x[of(onp.array, onp.array)]
+    found = np.array(x)[of(np.array, lambda part: np.array(part, dtype=int))]
+    assert (found.shape, found.dtype) == (want.shape, want.dtype)
+    y = np.array(x)
+    y[of(np.array, lambda part: np.array(part, dtype=int))] = 7
+    onp.testing.assert_array_equal(y.asnumpy(), x)
+    for wrong in ((0, 3), (2, 0), (2,)):
+        with pytest.raises(IndexError, match="boolean index did not match"):
+            y[np.zeros(wrong, dtype=bool)]
 
 
 def test_views():

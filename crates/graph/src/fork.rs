@@ -6,7 +6,7 @@
 
 #![cfg_attr(not(unix), allow(dead_code, reason = "only Unix forks"))]
 
-use crate::{place, random, record, registry, release};
+use crate::{elsewhere, place, random, record, registry, release};
 use mxnp_core::storage;
 use std::cell::RefCell;
 use std::sync::Once;
@@ -21,7 +21,8 @@ thread_local! {
 
 extern "C" fn take() {
     let _ = HELD.try_with(|held| {
-        let locks: [Box<dyn Held>; 6] = [
+        let locks: [Box<dyn Held>; 7] = [
+            Box::new(elsewhere::lock()),
             Box::new(registry::lock()),
             Box::new(place::lock()),
             Box::new(random::lock()),

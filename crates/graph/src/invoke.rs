@@ -10,7 +10,7 @@ use crate::node::{self, Edge, Kind, Node, Parent, Saved, SavedValues};
 use crate::place::Place;
 use crate::registry::with_own;
 use crate::value::{SegmentId, Value};
-use crate::{modes, outline, owed, random, segment, trace};
+use crate::{elsewhere, modes, outline, owed, random, segment, trace};
 use mxnp_core::attrs::Attrs;
 use mxnp_core::op::{Draw, Meta, Op, Run};
 use mxnp_core::ops::cast;
@@ -271,6 +271,9 @@ pub(crate) fn append(own: &segment::Segment, call: Call) -> Result<()> {
     }
     if trace::is_on() {
         trace::note_call(&call);
+    }
+    if elsewhere::is_watched() {
+        elsewhere::note(&call);
     }
     let naive = engine().kind() == mxnp_engine::Kind::Naive;
     if !naive && !call.touched().any(|(value, _)| value.is_shared()) {

@@ -14,6 +14,7 @@ mod compiled;
 mod contention_tests;
 mod described;
 pub mod device;
+mod elsewhere;
 pub mod error;
 mod exec;
 mod expand;

@@ -1,10 +1,10 @@
 //! The segments of all threads: found by number, flushed together before a wait for everything, a fork or exit.
 
 use crate::error::Result;
-use crate::record;
 use crate::segment::Segment;
 use crate::sync::RwLock;
 use crate::value::SegmentId;
+use crate::{elsewhere, record, trace};
 use mxnp_engine::engine;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -133,6 +133,7 @@ pub fn after_fork(child: bool) {
     }
     engine().after_fork_child();
     record::forget();
+    elsewhere::forget(trace::depth());
     let own = with_own(|segment| segment.id);
     let mut segments = SEGMENTS.write();
     LOST.store(segments.len(), Ordering::Relaxed);

@@ -18,7 +18,7 @@ use crate::node::{Edge, Kind, Node, Saved};
 use crate::place::Place;
 use crate::stand_in::StandIns;
 use crate::value::Value;
-use crate::{Graph, modes};
+use crate::{Graph, elsewhere, modes};
 use mxnp_core::attrs::Attrs;
 use mxnp_core::op::Op;
 use mxnp_core::ops::shape;
@@ -141,15 +141,24 @@ fn start(given: &[Array], copied: StandIns) {
     for (index, array) in given.iter().enumerate() {
         trace.argument(index, array);
     }
+    elsewhere::begin();
     TRACES.with_borrow_mut(|traces| traces.push(trace));
     ON.set(true);
+}
+
+/// How many traces of this thread are under way.
+pub(crate) fn depth() -> usize {
+    TRACES.with_borrow(Vec::len)
 }
 
 /// Ends the innermost trace without a graph. What the function wrote to its arguments is there.
 pub fn abandon() -> Result<()> {
     let trace = TRACES.with_borrow_mut(Vec::pop);
     ON.set(false);
-    trace.map_or(Ok(()), |trace| trace.copied.write_back())
+    trace.map_or(Ok(()), |trace| {
+        elsewhere::end();
+        trace.copied.write_back()
+    })
 }
 
 /// Ends the innermost trace: a graph of the outputs, or why there is none. `objects` are arrays the caller holds
@@ -161,9 +170,14 @@ pub fn finish(
 ) -> Result<std::result::Result<Graph, &'static str>> {
     let Some(mut trace) = TRACES.with_borrow_mut(Vec::pop) else { return Ok(Err("no trace was begun")) };
     ON.set(false);
+    let is_mixed = trace.is_mixed(outputs, objects);
+    elsewhere::end();
     trace.copied.write_back()?;
     if let Some(why) = trace.ended {
         return Ok(Err(why));
+    }
+    if is_mixed {
+        return Ok(Err("uses what another thread computed meanwhile"));
     }
     if objects.iter().any(|object| trace.is_argument(object)) {
         return Ok(Err("is called with a parameter of its own"));
@@ -340,6 +354,20 @@ impl Trace {
     /// Whether an array shares the memory of an argument: what was made of the one is not told from the other.
     fn is_argument(&self, array: &Array) -> bool {
         self.arguments.iter().any(|argument| self.by_value.get(&key(&array.at.value)) == Some(&argument.slot))
+    }
+
+    /// Whether another thread took part: in a value that the trace made, or by one that it made itself since the trace
+    /// began. `objects` are looked up at each replay, whoever made them.
+    fn is_mixed(&self, outputs: &[&Array], objects: &[&Array]) -> bool {
+        let is_foreign = |value: &Arc<Value>| {
+            elsewhere::made(value) && !objects.iter().any(|object| Arc::ptr_eq(&object.at.value, value))
+        };
+        let is_touched = |(&address, &slot): (&usize, &u32)| match &self.known[slot as usize].slot.origin {
+            Origin::Made => elsewhere::written(address),
+            Origin::Captured(value) => is_foreign(value),
+            Origin::Input { .. } => false,
+        };
+        self.by_value.iter().any(is_touched) || outputs.iter().any(|array| is_foreign(&array.at.value))
     }
 
     /// The slot of a value; one not seen before comes from outside.

@@ -270,10 +270,11 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Refuses a mask that has not the sizes of the axes from `first` on.
+/// Refuses a mask that has not the sizes of the axes from `first` on. One of size 0 fits any axis, as in NumPy: it
+/// takes nothing.
 fn check_mask(py: Python<'_>, mask: &Array, shape: &[usize], first: usize) -> PyResult<()> {
     for (axis, (&n, &size)) in (first..).zip(mask.shape().iter().zip(&shape[first..])) {
-        if n != size {
+        if n != size && n != 0 {
             let text = format!(
                 "boolean index did not match indexed array along axis {axis}; size of axis is {size} but size of \
                  corresponding boolean axis is {n}"
@@ -293,6 +294,9 @@ pub fn only_mask(key: &Bound<'_, PyAny>, shape: &[usize]) -> PyResult<Option<(Ar
         return Ok(None);
     }
     check_mask(py, &mask, shape, 0)?;
+    if mask.shape() != &shape[..mask.ndim()] {
+        return Ok(None);
+    }
     let mask = mask.detach();
     let count = count_nonzero(py, &mask)?;
     Ok(Some((mask, count as usize)))
