@@ -307,10 +307,9 @@ def operator_error(path: Path, case: Any) -> float:
     return max(errors)
 
 
-def export_models(folder: Path) -> None:
-    """Networks of mxnp's own, exported, with inputs and outputs for two batch sizes."""
-    import mxnp as mx
-    from mxnp.gluon import nn
+def own_networks(mx: Any) -> dict:
+    """By name, functions that give a network of mxnp's own and the shape of its input."""
+    nn = mx.gluon.nn
 
     class Residual(nn.HybridBlock):
         """Two convolutions with batch normalisation around an addition."""
@@ -333,8 +332,6 @@ def export_models(folder: Path) -> None:
                 [mx.np.tanh(features) * 2 - 1, scores.max(1, keepdims=True)], axis=1
             )
 
-    builders = {k: v for k, v in model_builders(mx).items() if k in ("mlp", "lenet")}
-
     class Looping(nn.HybridBlock):
         """A branch, a loop by data and a loop over rows, each with layers inside."""
 
@@ -355,8 +352,15 @@ def export_models(folder: Path) -> None:
             numbered = x[::-1] * mx.np.arange(x.shape[0]).reshape(-1, 1) + mx.np.ones_like(x)
             return s, steps, sums, numbered, numbered[-1]
 
-    builders["residual"] = lambda: (Residual(), (2, 3, 12, 12))
-    builders["looping"] = lambda: (Looping(), (2, 4))
+    return {"residual": lambda: (Residual(), (2, 3, 12, 12)), "looping": lambda: (Looping(), (2, 4))}
+
+
+def export_models(folder: Path) -> None:
+    """Networks exported by mxnp, with inputs and outputs for two batch sizes."""
+    import mxnp as mx
+
+    builders = {k: v for k, v in model_builders(mx).items() if k in ("mlp", "lenet")}
+    builders.update(own_networks(mx))
     rng = onp.random.RandomState(0)
     for name, builder in builders.items():
         net, shape = builder()
