@@ -350,11 +350,12 @@ pub fn weight_gradient<T: Real>(g: &Geometry, x: &[T], gy: &[T], gw: &mut [T], p
     let sums = g.samples.min(16).min((1 << 22) / size.max(1)).max(1);
     let together = g.samples.div_ceil(sums);
     let sums = g.samples.div_ceil(together.max(1)).max(1);
+    let all = WeightSums { g, x, gy, count: sums, together, size };
     if sums == 1 {
-        return weight_sums(g, x, gy, Shared(gw.as_mut_ptr()), [1, together, size], par);
+        return all.write(Shared(gw.as_mut_ptr()), par);
     }
     with_elements([size * sums], |[partial]| {
-        weight_sums(g, x, gy, Shared(partial.as_mut_ptr()), [sums, together, size], par);
+        all.write(Shared(partial.as_mut_ptr()), par);
         let out = Shared(gw.as_mut_ptr());
         split(par, size, 1 << 14, |range| {
             for i in range {
@@ -367,90 +368,94 @@ pub fn weight_gradient<T: Real>(g: &Geometry, x: &[T], gy: &[T], gw: &mut [T], p
     });
 }
 
-/// Sets `sums` sums of `size` elements each, over `together` samples each, one after the other at `target`.
-fn weight_sums<T: Real>(
-    g: &Geometry,
-    x: &[T],
-    gy: &[T],
-    target: Shared<T>,
-    [sums, together, size]: [usize; 3],
-    par: &dyn Parallel,
-) {
-    // SAFETY: that part of the sums is the caller's alone.
-    let zeros = |at: usize, n: usize| unsafe {
-        let out = std::slice::from_raw_parts_mut(target.at(at as isize), n);
-        out.fill(T::default());
-        out
-    };
-    if depthwise::fits(g) && g.width() == 1 {
-        let work = g.window() * g.positions() * together;
-        return split(par, sums * g.groups, ((WORK / 2) / work.max(1)).max(1), |range| {
-            for unit in range {
-                let (sum, channel) = (unit / g.groups, unit % g.groups);
-                let samples = sum * together..g.samples.min((sum + 1) * together);
-                // The window of this unit's own sum and channel.
-                let out = zeros(sum * size + channel * g.window(), g.window());
-                depthwise::weight_gradient(g, x, gy, channel, samples, out);
-            }
-        });
-    }
-    if size > 0 && !g.is_pointwise() && direct::weight_fits::<T>(g) {
-        return split(par, sums, 1, |range| {
-            for sum in range {
-                let samples = sum * together..g.samples.min((sum + 1) * together);
-                direct::weight_gradient(g, x, gy, samples, zeros(sum * size, size));
-            }
-        });
-    }
-    if g.samples == 0 || g.positions() == 0 {
-        zeros(0, sums * size);
-    }
-    weight_by_columns(g, x, gy, target, [sums, together, size], par);
+/// Sums of the weight's gradient over groups of samples.
+struct WeightSums<'a, T> {
+    g: &'a Geometry,
+    x: &'a [T],
+    gy: &'a [T],
+    count: usize,
+    /// Samples of each, but for the last.
+    together: usize,
+    /// Elements of each.
+    size: usize,
 }
 
-/// [`weight_gradient`]'s sums as products with columns: `sums` of `together` samples, `size` elements apart.
-fn weight_by_columns<T: Real>(
-    g: &Geometry,
-    x: &[T],
-    gy: &[T],
-    target: Shared<T>,
-    [sums, together, size]: [usize; 3],
-    par: &dyn Parallel,
-) {
-    let (window, positions, depth) = (g.window(), g.positions(), g.depth());
-    let channels = g.channel_block();
-    let parts = depth.div_ceil(channels);
-    let block = g.block(channels * window);
-    split(par, sums * g.groups * parts, 1, |range| {
-        with_scratch(channels * window * block * size_of::<T>(), |scratch| {
-            let columns = scratch.cast::<T>();
-            for unit in range {
-                let (sum, rest) = (unit / (g.groups * parts), unit % (g.groups * parts));
-                let (group, first) = (rest / parts, rest % parts * channels);
-                let own = first..depth.min(first + channels);
-                let rows = own.len() * window;
-                let place = (sum * size + (group * g.width() * depth + first) * window) as isize;
-                let mut add = false;
-                for n in sum * together..g.samples.min((sum + 1) * together) {
-                    let image = &x[(n * g.channels + group * depth) * g.pixels()..];
-                    let gy = &gy[(n * g.filters + group * g.width()) * positions..];
-                    for start in (0..positions).step_by(block) {
-                        let part = start..positions.min(start + block);
-                        // SAFETY: one unit writes its own sum, group and channels; sizes are the arrays'.
-                        unsafe {
-                            lay_out(g, image.as_ptr(), columns, &own, &part);
-                            product(
-                                [g.width(), rows, part.len()],
-                                (target.at(place), depth * window),
-                                (gy.as_ptr().add(start), positions, 1),
-                                (columns.cast_const(), 1, part.len()),
-                                add,
-                            );
+impl<T: Real> WeightSums<'_, T> {
+    fn samples(&self, sum: usize) -> Range<usize> {
+        sum * self.together..self.g.samples.min((sum + 1) * self.together)
+    }
+
+    /// Writes them one after the other.
+    fn write(&self, target: Shared<T>, par: &dyn Parallel) {
+        let WeightSums { g, x, gy, size, .. } = *self;
+        // SAFETY: that part of the sums is the caller's alone.
+        let zeros = |at: usize, n: usize| unsafe {
+            let out = std::slice::from_raw_parts_mut(target.at(at as isize), n);
+            out.fill(T::default());
+            out
+        };
+        if depthwise::fits(g) && g.width() == 1 {
+            let work = g.window() * g.positions() * self.together;
+            return split(par, self.count * g.groups, ((WORK / 2) / work.max(1)).max(1), |range| {
+                for unit in range {
+                    let (sum, channel) = (unit / g.groups, unit % g.groups);
+                    // The window of this unit's own sum and channel.
+                    let out = zeros(sum * size + channel * g.window(), g.window());
+                    depthwise::weight_gradient(g, x, gy, channel, self.samples(sum), out);
+                }
+            });
+        }
+        if size > 0 && !g.is_pointwise() && direct::weight_fits::<T>(g) {
+            return split(par, self.count, 1, |range| {
+                for sum in range {
+                    direct::weight_gradient(g, x, gy, self.samples(sum), zeros(sum * size, size));
+                }
+            });
+        }
+        if g.samples == 0 || g.positions() == 0 {
+            zeros(0, self.count * size);
+        }
+        self.by_columns(target, par);
+    }
+
+    /// The same as products with columns.
+    fn by_columns(&self, target: Shared<T>, par: &dyn Parallel) {
+        let WeightSums { g, x, gy, size, .. } = *self;
+        let (window, positions, depth) = (g.window(), g.positions(), g.depth());
+        let channels = g.channel_block();
+        let parts = depth.div_ceil(channels);
+        let block = g.block(channels * window);
+        split(par, self.count * g.groups * parts, 1, |range| {
+            with_scratch(channels * window * block * size_of::<T>(), |scratch| {
+                let columns = scratch.cast::<T>();
+                for unit in range {
+                    let (sum, rest) = (unit / (g.groups * parts), unit % (g.groups * parts));
+                    let (group, first) = (rest / parts, rest % parts * channels);
+                    let own = first..depth.min(first + channels);
+                    let rows = own.len() * window;
+                    let place = (sum * size + (group * g.width() * depth + first) * window) as isize;
+                    let mut add = false;
+                    for n in self.samples(sum) {
+                        let image = &x[(n * g.channels + group * depth) * g.pixels()..];
+                        let gy = &gy[(n * g.filters + group * g.width()) * positions..];
+                        for start in (0..positions).step_by(block) {
+                            let part = start..positions.min(start + block);
+                            // SAFETY: one unit writes its own sum, group and channels; sizes are the arrays'.
+                            unsafe {
+                                lay_out(g, image.as_ptr(), columns, &own, &part);
+                                product(
+                                    [g.width(), rows, part.len()],
+                                    (target.at(place), depth * window),
+                                    (gy.as_ptr().add(start), positions, 1),
+                                    (columns.cast_const(), 1, part.len()),
+                                    add,
+                                );
+                            }
+                            add = true;
                         }
-                        add = true;
                     }
                 }
-            }
+            });
         });
-    });
+    }
 }
