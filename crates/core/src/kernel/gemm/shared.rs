@@ -50,18 +50,8 @@ pub unsafe fn product<T: Wide>(
     let step = |d: usize| (d * DEPTH, k.min((d + 1) * DEPTH));
     // SAFETY: the copy begins where the panels end.
     let copied = Shared(unsafe { panels.at((width * k) as isize) });
-    let (packs, lines) = (depths * strips.len(), copy.as_ref().map_or(0, Copy::lines));
-    let together = (DEPTH * strips[0].1).div_ceil(copy.as_ref().map_or(1, |copy| copy.size() / lines));
-    let copies = lines.div_ceil(together);
-    split(par, packs + copies, (CHUNK / (16 * DEPTH * strips[0].1)).max(1), |range| {
+    split(par, depths * strips.len(), (CHUNK / (16 * DEPTH * strips[0].1)).max(1), |range| {
         for unit in range {
-            if unit >= packs {
-                let first = (unit - packs) * together;
-                let lines = first..lines.min(first + together);
-                // SAFETY: lines of the copy, this unit's own.
-                copy.iter().for_each(|copy| unsafe { copy.write(lines.clone(), copied.at(0)) });
-                continue;
-            }
             let ((from, to), (j, columns)) = (step(unit / strips.len()), strips[unit % strips.len()]);
             let width = columns.next_multiple_of(lanes);
             // SAFETY: panels lie side by side in the buffer, which has room for all.
@@ -71,6 +61,12 @@ pub unsafe fn product<T: Wide>(
             }
         }
     });
+    if let Some(copy) = &copy {
+        // A loop of its own: the rows that a thread copies are those it is going to multiply.
+        let together = (DEPTH * strips[0].1).div_ceil(copy.size() / copy.lines());
+        // SAFETY: lines of the copy, each chunk's own.
+        split(par, copy.lines(), together, |lines| unsafe { copy.write(lines, copied.at(0)) });
+    }
     // SAFETY: the copy's own place in the buffer.
     let a = copy.map_or(a, |copy| copy.at(unsafe { copied.at(0) }));
     let (tall, group) = blocks([m, n, k], strips.len());
