@@ -5,7 +5,8 @@
 
 use crate::isa_versions;
 use crate::kernel::lane::Lane;
-use crate::kernel::reduce::{Fold, Rows, SHORT, together};
+use crate::kernel::reduce::{Fold, Leaf, Rows, SHORT, together};
+use std::marker::PhantomData;
 
 /// Accumulators that a long row is folded into at once, the same on every instruction set.
 const LANES: usize = 64;
@@ -194,6 +195,18 @@ unsafe fn across<F: Reduction<A, R>, A: Lane, R: Lane>(
     }
 }
 
+/// Leaves by the formula.
+struct Formula<F, R>(PhantomData<(F, R)>);
+
+impl<F: Reduction<A, R>, A: Lane, R: Lane> Leaf<A> for Formula<F, R> {
+    type Acc = F::Acc;
+    #[inline(always)]
+    unsafe fn fold(acc: F::Acc, x: *const A, n: usize, position: usize) -> F::Acc {
+        // SAFETY: the caller's.
+        unsafe { F::fold_leaf(acc, x, n, position) }
+    }
+}
+
 /// # Safety
 /// As [`Fold::inner`].
 #[inline(always)]
@@ -203,21 +216,8 @@ unsafe fn inner_body<F: Reduction<A, R>, A: Lane, R: Lane>(
     leaf: usize,
     position: usize,
 ) {
-    let acc = acc.cast::<F::Acc>();
-    for r in 0..x.rows {
-        let row = x.row::<A>(r);
-        let mut done = 0;
-        // SAFETY: `n` elements are readable from each row; there is an accumulator for each (contract).
-        unsafe {
-            let mut sum = *acc.add(r);
-            while done < x.n {
-                let n = leaf.min(x.n - done);
-                sum = F::fold_leaf(sum, row.add(done), n, position + done);
-                done += n;
-            }
-            *acc.add(r) = sum;
-        }
-    }
+    // SAFETY: the contract.
+    unsafe { x.fold_along::<Formula<F, R>, A>(acc, leaf, position) }
 }
 
 /// # Safety

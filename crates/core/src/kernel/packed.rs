@@ -6,9 +6,10 @@
 use crate::isa_versions;
 use crate::kernel::lane::Lane;
 use crate::kernel::num::{Float, Num};
-use crate::kernel::reduce::Rows;
+use crate::kernel::reduce::{Leaf, Rows};
 use crate::simd::float::FloatVector;
 use crate::simd::vector::{Vector, Wide};
+use std::marker::PhantomData;
 
 /// Lanes that sums are kept in, on every instruction set.
 pub const LANES: usize = 64;
@@ -94,9 +95,20 @@ pub unsafe fn sum<T: Lane, V: FloatVector<Item = T::Wide>>(x: *const T, n: usize
             }
             at += LANES;
         }
+        if T::HALF {
+            // Through a pad, whose zeros change no sum: lanes never hold a negative one.
+            let mut pad = [T::Wide::default(); LANES];
+            for k in 0..n - at {
+                pad[k] = (*x.add(at + k)).widen();
+            }
+            for j in 0..vectors::<V>() {
+                sums.add(j, V::load(pad.as_ptr().add(j * V::LANES)));
+            }
+            return sums.total();
+        }
         for j in 0..vectors::<V>() {
             if at < n {
-                sums.add(j, some::<T, V>(x.add(at), n - at, V::zero()));
+                sums.add(j, some_wide(x.cast::<T::Wide>().add(at), n - at, V::zero()));
             }
             at += V::LANES;
         }
@@ -240,6 +252,39 @@ pub unsafe fn store<T: Lane, V: Vector<Item = T::Wide>>(x: V, y: *mut T, n: usiz
     }
 }
 
+/// Leaves as sums of lanes.
+struct Leaves<V>(PhantomData<V>);
+
+impl<T: Lane<Wide: Num>, V: FloatVector<Item = T::Wide>> Leaf<T> for Leaves<V> {
+    type Acc = T::Wide;
+    #[inline(always)]
+    unsafe fn fold(acc: T::Wide, x: *const T, n: usize, _: usize) -> T::Wide {
+        // SAFETY: the caller's.
+        unsafe { acc.add(sum::<T, V>(x, n)) }
+    }
+}
+
+/// Rows of at most [`LANES`] elements, for sets with masks: where a row ends is found once for all.
+///
+/// # Safety
+/// As `Fold::inner`.
+#[inline(always)]
+unsafe fn fold_short<V: FloatVector<Item: Num>>(acc: *mut V::Item, x: &Rows) {
+    for r in 0..x.rows {
+        let row = x.row::<V::Item>(r);
+        // SAFETY: elements of row r, which has an accumulator (contract).
+        unsafe {
+            let mut sums = Sums::<V>::zero();
+            for j in 0..vectors::<V>() {
+                let left = x.n.saturating_sub(j * V::LANES).min(V::LANES);
+                // Set, not added to zero: negative zeros alone would tell, and no accumulator is one.
+                sums.0[j] = V::part(row.wrapping_add(j * V::LANES), left);
+            }
+            *acc.add(r) = (*acc.add(r)).add(sums.total());
+        }
+    }
+}
+
 /// # Safety
 /// As `Fold::inner`.
 #[inline(always)]
@@ -247,21 +292,14 @@ unsafe fn fold_body<T: Lane<Wide: Num>, V: FloatVector<Item = T::Wide>>(
     acc: *mut u8,
     x: &Rows,
     leaf: usize,
-    _: usize,
+    position: usize,
 ) {
-    let acc = acc.cast::<T::Wide>();
-    for r in 0..x.rows {
-        let row = x.row::<T>(r);
-        let mut done = 0;
-        // SAFETY: `n` elements are readable from each row; there is an accumulator for each (contract).
-        unsafe {
-            let mut total = *acc.add(r);
-            while done < x.n {
-                let n = leaf.min(x.n - done);
-                total = total.add(sum::<T, V>(row.add(done), n));
-                done += n;
-            }
-            *acc.add(r) = total;
+    // SAFETY: the contract.
+    unsafe {
+        if V::MASKS && !T::HALF && x.n <= LANES.min(leaf) {
+            fold_short::<V>(acc.cast(), x)
+        } else {
+            x.fold_along::<Leaves<V>, T>(acc, leaf, position)
         }
     }
 }

@@ -17,6 +17,41 @@ impl Rows {
     pub fn row<A>(&self, r: usize) -> *const A {
         self.x.wrapping_offset(r as isize * self.step).cast()
     }
+
+    /// [`Fold::inner`] of a reduction whose leaves are folded by `L`.
+    ///
+    /// # Safety
+    /// As [`Fold::inner`].
+    #[inline(always)]
+    pub unsafe fn fold_along<L: Leaf<A>, A>(&self, acc: *mut u8, leaf: usize, position: usize) {
+        let acc = acc.cast::<L::Acc>();
+        for r in 0..self.rows {
+            let row = self.row::<A>(r);
+            let mut done = 0;
+            // SAFETY: `n` elements are readable from each row; there is an accumulator for each (contract).
+            unsafe {
+                let mut all = *acc.add(r);
+                while done < self.n {
+                    let n = leaf.min(self.n - done);
+                    all = L::fold(all, row.add(done), n, position + done);
+                    done += n;
+                }
+                *acc.add(r) = all;
+            }
+        }
+    }
+}
+
+/// How a leaf joins an accumulator. A trait, not a closure: what is called in a loop for an instruction set must be
+/// inlined there.
+pub trait Leaf<A> {
+    type Acc: Copy;
+
+    /// `acc` and then `n` elements, at most a leaf of them, the first at `position` along the reduced axes.
+    ///
+    /// # Safety
+    /// `n` elements are readable from `x`, and the code runs where the instruction set it is for is enabled.
+    unsafe fn fold(acc: Self::Acc, x: *const A, n: usize, position: usize) -> Self::Acc;
 }
 
 /// Rows shorter than this are folded element by element along them, and several at once across them. The driver

@@ -16,9 +16,8 @@ const CALLS: usize = 16;
 /// Rows of a block that is folded across: this many elements, within the bounds.
 const ACROSS: usize = 8192;
 const ROWS: [usize; 2] = [64, 256];
-/// Elements of a tile that steps compute, folded along its rows and across them (long rows read memory page by
-/// page), and of one that only memory is read for.
-const TILE: usize = 1024;
+/// Elements of a tile that steps compute and that is folded across (long rows read memory page by page), and of one
+/// that only memory is read for.
 const WIDE_TILE: usize = 2048;
 const DIRECT_TILE: usize = 32 * 1024;
 /// The most outputs of such a tile.
@@ -90,15 +89,23 @@ fn take(n: usize, part: usize, calls: &mut usize) -> usize {
 }
 
 /// How much of each axis a tile takes: of kept axes as many outputs as one cell has, of reduced axes at most what
-/// a block takes, in whole leaves. `narrow`: a kept axis along which memory is contiguous while rows are not.
-pub fn tiles(sizes: &[usize], reduced: &[bool], tree: &Tree, direct: bool, narrow: Option<usize>) -> Sizes {
+/// a block takes, in whole leaves. `elements`: of a tile that steps compute and that is folded along its rows; None
+/// where nothing is computed. `narrow`: a kept axis along which memory is contiguous while rows are not.
+pub fn tiles(
+    sizes: &[usize],
+    reduced: &[bool],
+    tree: &Tree,
+    elements: Option<usize>,
+    narrow: Option<usize>,
+) -> Sizes {
+    let direct = elements.is_none();
     let inner = is_inner(reduced);
     let mut tile = Sizes::from_elem(1, sizes.len());
     let first = split(reduced);
-    let mut room = match (direct, inner) {
-        (true, _) => DIRECT_TILE,
-        (false, true) => TILE,
-        (false, false) => WIDE_TILE,
+    let mut room = match elements {
+        None => DIRECT_TILE,
+        Some(elements) if inner => elements,
+        Some(_) => WIDE_TILE,
     };
     if !inner {
         let mut outputs = if direct { DIRECT_OUTPUTS } else { WIDE_TILE };
@@ -116,6 +123,13 @@ pub fn tiles(sizes: &[usize], reduced: &[bool], tree: &Tree, direct: bool, narro
     } else if inner {
         tile[first..].copy_from_slice(&tree.leaves[first..]);
         room /= tree.leaf;
+        for d in (first..sizes.len()).rev().filter(|_| narrow.is_none()) {
+            // Leaves that follow each other in the tile as they do in the block.
+            let leaves = tree.blocks[d].div_ceil(tree.leaves[d]).max(1);
+            let some = room.clamp(1, leaves);
+            tile[d] = (some * tree.leaves[d]).min(tree.blocks[d]);
+            room = if some == leaves { room / leaves } else { 1 };
+        }
     } else {
         for d in (0..first).rev().filter(|&d| reduced[d]) {
             tile[d] = room.clamp(1, tree.blocks[d].max(1));

@@ -19,10 +19,13 @@ use crate::par::Parallel;
 use smallvec::SmallVec;
 use std::ops::Range;
 
-/// Elements that are worth a chunk of their own.
+/// Elements that are worth a chunk of their own, and chunks that are enough: each sets up a machine.
 const CHUNK: usize = 64 * 1024;
+const CHUNKS: usize = 64;
 /// With this many cells of outputs or more, threads share cells only.
 const CELLS: usize = 64;
+/// Bytes of a tile's registers.
+const NEAR: usize = 24 * 1024;
 /// The most segments one cell is cut into.
 const SEGMENTS: usize = 256;
 
@@ -60,14 +63,15 @@ pub unsafe fn run(pass: &Pass, tail: &ReduceTail, slots: &[Slot], scalars: &[Sca
     let plan = Plan::new(pass, tail, slots, scalars);
     let per_cell = plan.accs.saturating_mul(plan.along);
     // A segment's accumulators go through memory once more: they must be few beside its elements.
-    let worth = CHUNK.max(32 * plan.accs);
+    let chunk = CHUNK.max(per_cell.saturating_mul(plan.cells) / CHUNKS);
+    let worth = chunk.max(32 * plan.accs);
     let wanted = if plan.cells < CELLS { (per_cell / worth).clamp(1, SEGMENTS) } else { 1 };
     let each = plan.blocks.div_ceil(wanted).next_power_of_two();
     let segments = plan.blocks.div_ceil(each).max(1);
     // SAFETY: the caller's contract; each chunk has its own cells or segments.
     unsafe {
         if segments == 1 {
-            let together = (CHUNK / per_cell.max(1)).max(1);
+            let together = (chunk / per_cell.max(1)).max(1);
             par.run(plan.cells.div_ceil(together), &|chunk| {
                 let cells = chunk * together..((chunk + 1) * together).min(plan.cells);
                 plan.with_worker(|mut worker| {
@@ -100,11 +104,12 @@ impl<'a> Plan<'a> {
         let tree = reduce_tree::tree(&sizes, &reduced);
         let source = plain_source(pass, tail);
         let direct = source.filter(|&w| {
-            let tile = reduce_tree::tiles(&sizes, &reduced, &tree, true, None);
+            let tile = reduce_tree::tiles(&sizes, &reduced, &tree, None, None);
             folds_in_place(&walks[w], &sizes, &reduced, &tile)
         });
         let narrow = source.filter(|_| direct.is_none()).and_then(|w| crossing(&walks[w], &reduced));
-        let tile = reduce_tree::tiles(&sizes, &reduced, &tree, direct.is_some(), narrow);
+        let elements = direct.is_none().then(|| tile_elements(pass));
+        let tile = reduce_tree::tiles(&sizes, &reduced, &tree, elements, narrow);
         let dims: Dims = sizes.iter().zip(&tile).map(|(&n, &block)| Dim { n, block }).collect();
         let mut step = 1;
         let mut position_steps = Sizes::from_elem(0, axes.len());
@@ -214,6 +219,13 @@ impl<'a> Plan<'a> {
         }
         steps
     }
+}
+
+/// Elements of a tile that steps compute and that is folded along its rows: as many as leave all registers in a
+/// first-level cache, since a tile costs as much to set up as some hundred elements to add.
+fn tile_elements(pass: &Pass) -> usize {
+    let bytes = pass.regs.iter().map(|dtype| dtype.size()).sum::<usize>();
+    (NEAR / bytes.max(1)).clamp(1024, 4096)
 }
 
 /// The walk of what is folded, where it is an array as it is and nothing else is computed.

@@ -7,9 +7,10 @@ use crate::kernel::fold::{self, Reduction};
 use crate::kernel::lane::Lane;
 use crate::kernel::num::Float;
 use crate::kernel::packed::{SIDE, about, some_wide, sum};
-use crate::kernel::reduce::{Fold, Rows, SHORT};
+use crate::kernel::reduce::{Fold, Leaf, Rows, SHORT};
 use crate::simd::float::FloatVector;
 use crate::simd::vector::Wide;
+use std::marker::PhantomData;
 
 /// Columns that are added to at once, at most.
 const COLUMNS: usize = 512;
@@ -57,6 +58,27 @@ fn joined<A: Lane<Wide: Float>>(a: Moments, b: Moments) -> Moments {
     <Squares as Reduction<A, A>>::combine(a, b)
 }
 
+/// Leaves in two passes.
+struct Leaves<V>(PhantomData<V>);
+
+impl<A: Lane<Wide: Float>, V: FloatVector<Item = A::Wide>> Leaf<A> for Leaves<V> {
+    type Acc = Moments;
+    #[inline(always)]
+    unsafe fn fold(acc: Moments, x: *const A, n: usize, _: usize) -> Moments {
+        let count = n as f64;
+        // SAFETY: the caller's.
+        let (near, [one, two]) = unsafe {
+            let near = V::Item::of(sum::<A, V>(x, n).double() / count);
+            (near, about::<A, V>(x, n, V::splat(near)))
+        };
+        let rest = one / count;
+        let squares = two - one * rest;
+        // A rounding error must not make it negative; NaN stays.
+        let squares = if squares < 0.0 { 0.0 } else { squares };
+        joined::<A>(acc, Moments { count, near: near.double(), rest, squares })
+    }
+}
+
 /// # Safety
 /// As [`Fold::inner`].
 #[inline(always)]
@@ -64,30 +86,10 @@ unsafe fn along_body<A: Lane<Wide: Float>, V: FloatVector<Item = A::Wide>>(
     acc: *mut u8,
     x: &Rows,
     leaf: usize,
-    _: usize,
+    position: usize,
 ) {
-    let acc = acc.cast::<Moments>();
-    for r in 0..x.rows {
-        let row = x.row::<A>(r);
-        let mut done = 0;
-        // SAFETY: `n` elements are readable from each row; there is an accumulator for each (contract).
-        unsafe {
-            let mut all = *acc.add(r);
-            while done < x.n {
-                let n = leaf.min(x.n - done);
-                let count = n as f64;
-                let near = V::Item::of(sum::<A, V>(row.add(done), n).double() / count);
-                let [one, two] = about::<A, V>(row.add(done), n, V::splat(near));
-                let rest = one / count;
-                let squares = two - one * rest;
-                // A rounding error must not make it negative; NaN stays.
-                let squares = if squares < 0.0 { 0.0 } else { squares };
-                all = joined::<A>(all, Moments { count, near: near.double(), rest, squares });
-                done += n;
-            }
-            *acc.add(r) = all;
-        }
-    }
+    // SAFETY: the contract.
+    unsafe { x.fold_along::<Leaves<V>, A>(acc, leaf, position) }
 }
 
 isa_versions! {
