@@ -64,12 +64,11 @@ impl<'p> Machine<'p> {
         for (at, walk) in self.at.iter_mut().zip(&program.walks) {
             *at = position(walk, tile);
         }
-        for (reg, place) in self.regs.iter_mut().zip(&program.places) {
-            if let Place::Memory(walk) = *place {
-                *reg = self.at[walk];
-            }
+        for &(reg, walk) in &program.in_memory {
+            self.regs[reg] = self.at[walk];
         }
-        if self.counts != tile.counts {
+        // Few numbers: a comparison of memory would be a call.
+        if !self.counts.iter().eq(&tile.counts) {
             self.counts.clone_from(&tile.counts);
             self.last.fill(std::ptr::null());
         }

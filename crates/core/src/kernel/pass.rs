@@ -8,7 +8,7 @@ use crate::kernel::program::{self, Program};
 use crate::kernel::reduce::Fold;
 use crate::kernel::reduction;
 use crate::kernel::scratch::with_scratch;
-use crate::kernel::space::{Tile, cut, simplify};
+use crate::kernel::space::{Dims, Tile, Walk, cut, simplify};
 use crate::kernel::step;
 use crate::layout::Layout;
 use crate::op::StepFn;
@@ -87,10 +87,10 @@ pub struct Slot<'a> {
     pub layout: &'a Layout,
 }
 
-/// Bytes of one register's tile: several of them stay in L1.
+/// Bytes of the tiles that a pass has to do with at once: they stay in L1.
+const TILES_BYTES: usize = 24 * 1024;
+/// The most bytes of one tile.
 const TILE_BYTES: usize = 4 * 1024;
-/// Bytes of one register's tile where nothing is kept for a second step: what a tile costs by itself counts less.
-const SINGLE_BYTES: usize = 16 * 1024;
 /// Elements that are worth a chunk of their own; below it a pass runs on the calling thread.
 const CHUNK: usize = 32 * 1024;
 
@@ -177,18 +177,27 @@ pub unsafe fn run_again(
 
 /// Elements of a tile of this pass.
 pub(super) fn tile_elements(pass: &Pass) -> usize {
-    (TILE_BYTES / widest(pass)).clamp(512, 4096)
+    let widest = pass.regs.iter().map(|d| d.size()).max().unwrap_or(1);
+    // What is read and written, and two results in between.
+    let tiles = pass.loads.len() + pass.stores.len() + 2;
+    (TILES_BYTES / tiles).min(TILE_BYTES).div_ceil(64 * widest).clamp(512 / 64, 4096 / 64) * 64
 }
 
-fn widest(pass: &Pass) -> usize {
-    pass.regs.iter().map(|d| d.size()).max().unwrap_or(1)
+/// Whether one step reads and writes memory as it lies: then nothing has to stay in L1.
+fn is_direct(pass: &Pass, dims: &Dims, walks: &[Walk]) -> bool {
+    let as_is = |load: &Load| matches!(load.source, Source::Array(_)) && load.dtype == pass.regs[load.reg];
+    pass.steps.len() == 1
+        && dims.len() == 1
+        && walks.iter().all(|walk| walk.steps[0] == walk.size as isize)
+        && pass.loads.iter().all(as_is)
+        && pass.stores.iter().all(|store| store.dtype == pass.regs[store.reg])
 }
 
 fn program_for<'a>(pass: &'a Pass, slots: &[Slot], scalars: &[Scalar]) -> Program<'a> {
     let mut walks = program::walks(pass, slots);
     let mut dims = simplify(&pass.shape, &mut walks);
-    let single = dims.len() <= 1 && pass.steps.len() <= 1;
-    cut(&mut dims, &walks, if single { SINGLE_BYTES / widest(pass) } else { tile_elements(pass) });
+    let tile = if is_direct(pass, &dims, &walks) { CHUNK } else { tile_elements(pass) };
+    cut(&mut dims, &walks, tile);
     Program::new(pass, scalars, dims, walks)
 }
 

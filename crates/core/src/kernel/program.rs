@@ -46,6 +46,8 @@ pub struct Frame {
     pub loads: SmallVec<[Access; 6]>,
     pub stores: SmallVec<[Access; 2]>,
     pub places: SmallVec<[Place; 12]>,
+    /// The registers that lie in memory, each with its walk.
+    pub in_memory: SmallVec<[(Reg, usize); 6]>,
     pub code: SmallVec<[Instr; 16]>,
     /// The offset of a buffer for one tile of the widest elements, between gathering and converting.
     pub temporary: usize,
@@ -218,6 +220,7 @@ impl Frame {
             loads: SmallVec::new(),
             stores: SmallVec::new(),
             places: SmallVec::from_elem(Place::Unused, pass.regs.len()),
+            in_memory: SmallVec::new(),
             code: SmallVec::new(),
             temporary: 0,
             scratch: 0,
@@ -342,7 +345,17 @@ impl Planner {
         }
         self.stores_after(program, END);
         program.temporary = program.scratch;
-        program.scratch += program.tile * 16;
+        let through = |access: &Access| access.cast.is_some() && !access.contiguous;
+        if program.loads.iter().any(through) || program.stores.iter().any(through) {
+            program.scratch += program.tile * 16;
+        }
+        let placed = program.frame.places.iter().enumerate();
+        program.frame.in_memory = placed
+            .filter_map(|(reg, place)| match *place {
+                Place::Memory(walk) => Some((reg, walk)),
+                _ => None,
+            })
+            .collect();
     }
 
     /// Emits the stores that run after step `at`, but those that the step wrote in place.
