@@ -62,8 +62,8 @@ retest: ## Run the tests again on an unchanged tree
 check: fmt lint sizes deps clippy types docs cuda vectors test ## What CI runs, cheapest first
 
 .PHONY: accuracy
-accuracy: ## Every float32 number through the elementary functions, on each instruction set
-	cargo test --release --package mxnp-core --test accuracy -- --ignored
+accuracy: ## Every float32 number through the elementary functions, on each instruction set (ARGS="exp log" for some)
+	MXNP_ACCURACY="$(ARGS)" cargo test --release --package mxnp-core --test accuracy -- --ignored --nocapture --test-threads 1
 
 .PHONY: check-all
 check-all: check model-check accuracy matrix wheel sdist ## The rest: model checking, every ISA x engine x threads, packages

@@ -26,9 +26,27 @@ fn reduce<T: Float>(x: T) -> (T, T, T) {
     (shifted, r, low)
 }
 
+/// A number as a sum that is not rounded, the greater part first.
+#[derive(Clone, Copy)]
+struct Parts<T>(T, T);
+
+impl<T: Float> Parts<T> {
+    #[inline(always)]
+    fn sum(self) -> T {
+        self.0.add(self.1)
+    }
+
+    /// The sum, and what its rounding lost.
+    #[inline(always)]
+    fn with_error(self) -> (T, T) {
+        let sum = self.sum();
+        (sum, self.1.sub(sum.sub(self.0)))
+    }
+}
+
 /// sin and cos of r + low, |r| <= pi/4, in double precision: 2^-68 and 2^-64.
 #[inline(always)]
-fn both<T: Float>(r: T, low: T) -> (T, T) {
+fn both<T: Float>(r: T, low: T) -> (Parts<T>, Parts<T>) {
     let z = r.mul(r);
     let p = horner(
         z,
@@ -42,7 +60,7 @@ fn both<T: Float>(r: T, low: T) -> (T, T) {
             -7.578523540912926e-13,
         ],
     );
-    let sine = r.add(r.mul(z).fma(p, low));
+    let sine = Parts(r, r.mul(z).fma(p, low));
     let q = horner(
         z,
         [
@@ -57,7 +75,7 @@ fn both<T: Float>(r: T, low: T) -> (T, T) {
     let half = z.mul(T::of(0.5));
     let whole = T::ONE.sub(half);
     let rest = z.mul(z).fma(q, r.mul(low).neg());
-    let cosine = whole.add(T::ONE.sub(whole).sub(half).add(rest));
+    let cosine = Parts(whole, T::ONE.sub(whole).sub(half).add(rest));
     (sine, cosine)
 }
 
@@ -73,7 +91,7 @@ fn pick<T: Float>(shifted: T, sine: T, cosine: T) -> T {
 fn wide<T: Float>(x: T, quarter: f64) -> T {
     let (shifted, r, low) = reduce(x);
     let (sine, cosine) = both(r, low);
-    pick(shifted.add(T::of(quarter)), sine, cosine)
+    pick(shifted.add(T::of(quarter)), sine.sum(), cosine.sum())
 }
 
 /// In single precision with unrounded products: 2^-37 and 2^-33.
@@ -123,13 +141,19 @@ pub fn cos<T: Float>(x: T) -> T {
 #[inline(always)]
 pub fn tan<T: Float>(x: T) -> T {
     #[inline(always)]
-    fn wide<T: Float>(x: T) -> T {
+    fn wide<T: Float, const SINGLE: bool>(x: T) -> T {
         let (shifted, r, low) = reduce(x);
         let (sine, cosine) = both(r, low);
-        let odd = shifted.shifted_bit(0);
-        let (over, under) = if odd { (cosine.neg(), sine) } else { (sine, cosine) };
-        over.div(under)
+        let minus = Parts(cosine.0.neg(), cosine.1.neg());
+        let (over, under) = if shifted.shifted_bit(0) { (minus, sine) } else { (sine, cosine) };
+        if SINGLE {
+            return over.sum().div(under.sum());
+        }
+        // The errors of both sums and of the quotient would be more than 2 units.
+        let ((over, over_lost), (under, under_lost)) = (over.with_error(), under.with_error());
+        let y = over.div(under);
+        y.add(over_lost.sub(y.mul(under_lost)).div(under))
     }
-    let y = if T::SINGLE { T::from_double(wide(x.to_double())) } else { wide(x) };
+    let y = if T::SINGLE { T::from_double(wide::<_, true>(x.to_double())) } else { wide::<_, false>(x) };
     if x == T::ZERO { x } else { y }
 }
