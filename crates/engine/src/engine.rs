@@ -26,7 +26,13 @@ pub struct Engine {
 static ENGINE: OnceLock<Engine> = OnceLock::new();
 
 /// The engine of the process, set up from the environment at the first call. Workers start when first needed.
+#[inline]
 pub fn engine() -> &'static Engine {
+    ENGINE.get().unwrap_or_else(set_up)
+}
+
+#[cold]
+fn set_up() -> &'static Engine {
     ENGINE.get_or_init(|| Engine::new(&Config::from_env()))
 }
 
@@ -36,6 +42,7 @@ impl Engine {
         Engine { shared: AtomicPtr::new(Arc::into_raw(Shared::new(config, 0)).cast_mut()) }
     }
 
+    #[inline]
     fn shared(&self) -> &Shared {
         // SAFETY: the pointer came from `Arc::into_raw`, and its count is given up only by `drop`.
         unsafe { &*self.shared.load(Ordering::Acquire) }
@@ -74,16 +81,18 @@ impl Engine {
     }
 
     /// Whether [`Engine::throttle`] would block. Cheap.
+    #[inline]
     pub fn is_crowded(&self) -> bool {
         let shared = self.shared();
-        let Config { max_tasks, max_bytes, .. } = shared.config();
-        !shared.gate.holds(Watch::Below(max_tasks, max_bytes))
+        shared.gate.tasks() > shared.max_tasks.load(Ordering::Relaxed)
+            || shared.gate.bytes() > shared.max_bytes.load(Ordering::Relaxed)
     }
 
     /// Waits until every write to `thing` pushed so far has finished, and raises the fault it carries.
     /// Takes no lock if there is neither a write nor a fault.
     ///
     /// Errors: what the failed task gave; [`EngineError`] for a panic, at exit, or when interrupted.
+    #[inline]
     pub fn wait_read(&self, thing: &dyn Tracked) -> Result<(), TaskError> {
         if thing.var().is_clean() {
             return Ok(());
@@ -169,6 +178,7 @@ impl Engine {
     }
 
     /// Which engine runs tasks.
+    #[inline]
     pub fn kind(&self) -> Kind {
         self.shared().kind()
     }

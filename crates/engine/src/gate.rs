@@ -151,12 +151,14 @@ impl Gate {
     }
 
     /// Unfinished tasks.
+    #[inline]
     pub(crate) fn tasks(&self) -> usize {
         let word = self.word.load(Ordering::SeqCst);
         ((word & COUNT) + (word >> BITS & COUNT)) as usize
     }
 
     /// Bytes that unfinished tasks keep alive.
+    #[inline]
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }

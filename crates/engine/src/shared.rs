@@ -85,6 +85,7 @@ impl Shared {
         }
     }
 
+    #[inline]
     pub(crate) fn kind(&self) -> Kind {
         if self.kind.load(Ordering::Relaxed) == Kind::Naive as u8 { Kind::Naive } else { Kind::Threaded }
     }

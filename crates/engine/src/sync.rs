@@ -45,6 +45,7 @@ pub(crate) struct Mutex<T> {
 }
 
 impl<T> Mutex<T> {
+    #[inline]
     pub(crate) fn new(value: T) -> Self {
         Mutex {
             lock: imp::Mutex::new(value),
@@ -53,6 +54,7 @@ impl<T> Mutex<T> {
         }
     }
 
+    #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         #[cfg(test)]
         taken::note(self.id);

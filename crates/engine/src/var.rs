@@ -20,7 +20,6 @@ pub struct Var {
 }
 
 /// What the lock of a variable guards.
-#[derive(Default)]
 pub(crate) struct VarState {
     /// The last writer, until it has finished.
     writer: Option<Arc<Node>>,
@@ -37,8 +36,10 @@ impl Default for Var {
 
 impl Var {
     /// A variable without accesses.
+    #[inline]
     pub fn new() -> Self {
-        Var { status: AtomicU32::new(0), state: Mutex::default() }
+        let state = VarState { writer: None, readers: SmallVec::new(), fault: None };
+        Var { status: AtomicU32::new(0), state: Mutex::new(state) }
     }
 
     /// Whether every write pushed so far has finished. Takes no lock; true means their effects are visible.
@@ -47,6 +48,7 @@ impl Var {
     }
 
     /// Whether it is ready and carries no fault: a wait would return at once without an error.
+    #[inline]
     pub fn is_clean(&self) -> bool {
         self.status.load(Ordering::Acquire) == 0
     }

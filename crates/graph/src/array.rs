@@ -67,11 +67,13 @@ unsafe impl Send for Exported {}
 unsafe impl Sync for Exported {}
 
 impl Array {
+    #[inline]
     pub(crate) fn new(at: Place) -> Array {
         Array { at, node: None }
     }
 
     /// Whether a gradient flows to it.
+    #[inline]
     pub(crate) fn is_traced(&self) -> bool {
         self.node.as_ref().is_some_and(Edge::is_traced)
     }
@@ -84,10 +86,12 @@ impl Array {
         &self.at.layout
     }
 
+    #[inline]
     pub fn dtype(&self) -> DType {
         self.at.dtype
     }
 
+    #[inline]
     pub fn device(&self) -> Device {
         self.at.value.device
     }
@@ -271,6 +275,7 @@ unsafe fn copy_out(base: *const u8, layout: &Layout, dtype: DType, dst: &mut [u8
 pub struct Handle(Array);
 
 impl Handle {
+    #[inline]
     pub fn new(array: Array) -> Handle {
         array.at.value.add_handle(array.is_traced());
         Handle(array)
@@ -284,12 +289,14 @@ impl Handle {
 
 impl Deref for Handle {
     type Target = Array;
+    #[inline]
     fn deref(&self) -> &Array {
         &self.0
     }
 }
 
 impl Drop for Handle {
+    #[inline]
     fn drop(&mut self) {
         self.0.at.value.drop_handle(self.0.is_traced());
     }

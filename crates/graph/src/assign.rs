@@ -4,7 +4,7 @@
 use crate::array::{Array, Handle, Input};
 use crate::call::Out;
 use crate::error::{Error, Result};
-use crate::inferred::{self, Form, Inference};
+use crate::inferred::{Form, Inference};
 use crate::invoke::{
     add_updates, append, derived, invoke, is_recorded, is_traced, meta_of, new_call, record,
 };
@@ -133,7 +133,7 @@ pub fn update(op: &'static Op, attrs: Attrs, target: &mut Handle, rest: &[Input]
     let first = Array { node: target.node.clone(), ..own };
     let mut ins: SmallVec<[Input; 4]> = SmallVec::from_iter([Input::Array(&first)]);
     ins.extend_from_slice(rest);
-    let found = inferred::infer(op, &attrs, &ins)?;
+    let found = with_own(|own| own.inferences.infer(op, &attrs, &ins))?;
     // On the tape the target is its result.
     let known = Inference::new(found.types.clone(), SmallVec::from_iter([Form::of_place(&target.at)]));
     let mut outs = SmallVec::new();

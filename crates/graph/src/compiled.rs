@@ -407,7 +407,7 @@ impl<'a> Run<'a> {
         for out in &step.outs {
             if out.fresh {
                 let slot = &self.graph.slots[out.at.slot as usize];
-                let value = Arc::new(Value::pending(slot.bytes, slot.device, own.id));
+                let value = Value::new_pending(slot.bytes, slot.device, own.id);
                 self.values[out.at.slot as usize] = Some(value);
             }
             outs.push(Out { at: self.place(&out.at), computed: out.computed, fresh: out.fresh });
@@ -422,7 +422,7 @@ impl<'a> Run<'a> {
             ins.push(input(arg));
         }
         let (attrs, known) = (step.attrs.clone(), step.known.clone());
-        let call = Call { op: step.op, attrs, ins, known, outs, draw, number: 0 };
+        let call = Box::new(Call { op: step.op, attrs, ins, known, outs, draw, number: 0 });
         // Given up before the append, which may flush: what nobody needs any more is then not kept.
         for &slot in releases {
             self.values[slot as usize] = None;

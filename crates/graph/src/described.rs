@@ -60,7 +60,7 @@ pub struct Described {
 }
 
 impl Described {
-    pub(crate) fn new(calls: &[Call], units: &[Unit<u32>], merged: &[u32]) -> Described {
+    pub(crate) fn new(calls: &[Box<Call>], units: &[Unit<u32>], merged: &[u32]) -> Described {
         let names: Vec<&'static str> = calls.iter().map(|call| call.op.name).collect();
         let units: Vec<DescribedUnit> = units.iter().map(|unit| described(unit, &names)).collect();
         let alive: BTreeSet<usize> =
@@ -69,7 +69,7 @@ impl Described {
         let merged: Vec<usize> = merged.filter(|number| !alive.contains(number)).collect();
         let is_dead = |at: &usize| !alive.contains(at) && !merged.contains(at);
         let dead = (0..calls.len()).filter(is_dead).collect();
-        let unfused = calls.iter().flat_map(Call::places).map(|place| operand(place).bytes).sum();
+        let unfused = calls.iter().flat_map(|call| call.places()).map(|place| operand(place).bytes).sum();
         Described { calls: names, units, dead, merged, unfused }
     }
 }

@@ -1,5 +1,6 @@
 //! What `infer` found for a call, remembered per thread: programs repeat their calls, and a lookup is much
 //! cheaper than the checks. A hit needs the same op and equal attributes, layouts, dtypes and scalars.
+//! What else an append or a flush would find again for each such call is found once, with it.
 
 use crate::array::Input;
 use crate::call::scalar_meta;
@@ -49,6 +50,7 @@ impl Form {
     }
 
     /// The size of a buffer for it.
+    #[inline]
     pub fn bytes(&self) -> usize {
         self.layout.size() * self.dtype.size()
     }
@@ -60,11 +62,29 @@ pub(crate) struct Inference {
     pub types: SmallVec<[DType; 4]>,
     /// Visible outputs, then hidden ones.
     pub outs: SmallVec<[Form; 1]>,
+    /// The types as words, no two lists of types as the same; the low [`FREE`] bits of the first are zero.
+    pub words: SmallVec<[u64; 1]>,
+    /// The bytes of the largest output.
+    pub largest: usize,
 }
+
+/// Free bits in the first of an inference's words.
+pub(crate) const FREE: u32 = 8;
+/// Its bits that count the words after it; those above hold as many types as fit.
+const COUNT: u32 = 16;
+/// Bits of a type.
+const BITS: u32 = 4;
 
 impl Inference {
     pub fn new(types: SmallVec<[DType; 4]>, outs: SmallVec<[Form; 1]>) -> Arc<Inference> {
-        Arc::new(Inference { types, outs })
+        let few = ((u64::BITS - FREE - COUNT) / BITS) as usize;
+        let pack = |types: &[DType]| types.iter().fold(0, |word, &dtype| word << BITS | (1 + dtype as u64));
+        let (first, rest) = types.split_at(types.len().min(few));
+        let mut words: SmallVec<[u64; 1]> = SmallVec::from_elem(pack(first) << (FREE + COUNT), 1);
+        words.extend(rest.chunks((u64::BITS / BITS) as usize).map(pack));
+        words[0] |= (words.len() as u64 - 1) << FREE;
+        let largest = outs.iter().map(Form::bytes).max().unwrap_or(0);
+        Arc::new(Inference { types, outs, words, largest })
     }
 
     pub fn of(found: Inferred) -> Arc<Inference> {
@@ -107,11 +127,11 @@ struct Entry {
 
 impl Entry {
     #[inline]
-    fn is(&self, op: &'static Op, attrs: &Attrs, mode: Mode, ins: &[Input]) -> bool {
+    fn is(&self, op: &'static Op, attrs: &Attrs, ins: &[Input]) -> bool {
         std::ptr::eq(self.op, op)
-            && self.mode == mode
             && self.ins.len() == ins.len()
-            && self.ins.iter().zip(ins).all(|(seen, input)| seen.is(input))
+            && (0..ins.len()).all(|i| self.ins[i].is(&ins[i]))
+            && self.mode == modes::mode()
             && self.attrs == *attrs
     }
 }
@@ -121,42 +141,51 @@ const REMEMBERED: usize = 512;
 /// Calls with more operands (concatenations) are not remembered: comparing them costs what checking them does.
 const MAX_INS: usize = 8;
 
-thread_local! {
-    static KNOWN: RefCell<Vec<Option<Entry>>> = const { RefCell::new(Vec::new()) };
-}
+/// What a thread's last calls were found to be.
+#[derive(Default)]
+pub(crate) struct Inferences(RefCell<Vec<Option<Entry>>>);
 
-/// What `infer` finds for the call. Every argument error comes from here.
-pub(crate) fn infer(op: &'static Op, attrs: &Attrs, ins: &[Input]) -> mxnp_core::Result<Arc<Inference>> {
-    let mode = modes::mode();
-    if ins.len() > MAX_INS {
-        return find(op, attrs, ins, mode);
+impl Inferences {
+    /// What `infer` finds for the call. Every argument error comes from here.
+    #[inline]
+    pub fn infer(&self, op: &'static Op, attrs: &Attrs, ins: &[Input]) -> mxnp_core::Result<Arc<Inference>> {
+        if ins.len() > MAX_INS {
+            return find(op, attrs, ins);
+        }
+        let at = hash(op, attrs, ins) as usize % REMEMBERED;
+        if let Some(Some(entry)) = self.0.borrow().get(at)
+            && entry.is(op, attrs, ins)
+        {
+            return Ok(entry.found.clone());
+        }
+        self.learn(at, op, attrs, ins)
     }
-    let at = hash(op, attrs, ins) as usize % REMEMBERED;
-    let known = KNOWN.try_with(|table| {
-        let table = table.borrow();
-        let entry = table.get(at)?.as_ref()?;
-        entry.is(op, attrs, mode, ins).then(|| entry.found.clone())
-    });
-    if let Ok(Some(found)) = known {
-        return Ok(found);
-    }
-    let found = find(op, attrs, ins, mode)?;
-    let entry = Entry { op, attrs: attrs.clone(), mode, ins: ins.iter().map(Seen::of).collect(), found };
-    let found = entry.found.clone();
-    // While a thread is torn down nothing is remembered.
-    let _ = KNOWN.try_with(|table| {
-        let mut table = table.borrow_mut();
+
+    #[inline(never)]
+    fn learn(
+        &self,
+        at: usize,
+        op: &'static Op,
+        attrs: &Attrs,
+        ins: &[Input],
+    ) -> mxnp_core::Result<Arc<Inference>> {
+        let found = find(op, attrs, ins)?;
+        let (mode, seen) = (modes::mode(), ins.iter().map(Seen::of).collect());
+        let entry = Entry { op, attrs: attrs.clone(), mode, ins: seen, found: found.clone() };
+        let mut table = self.0.borrow_mut();
         table.resize_with(REMEMBERED, || None);
-        table[at] = Some(entry);
-    });
-    Ok(found)
+        let old = table[at].replace(entry);
+        drop((table, old));
+        Ok(found)
+    }
 }
 
-fn find(op: &'static Op, attrs: &Attrs, ins: &[Input], mode: Mode) -> mxnp_core::Result<Arc<Inference>> {
+fn find(op: &'static Op, attrs: &Attrs, ins: &[Input]) -> mxnp_core::Result<Arc<Inference>> {
     let metas: SmallVec<[Meta; 4]> = ins.iter().map(crate::invoke::meta_of).collect();
-    Ok(Inference::of(op.infer(attrs, &metas, mode)?))
+    Ok(Inference::of(op.infer(attrs, &metas, modes::mode())?))
 }
 
+#[inline]
 fn hash(op: &'static Op, attrs: &Attrs, ins: &[Input]) -> u64 {
     let mut hash = std::ptr::from_ref(op).addr() as u64;
     for input in ins {
@@ -179,4 +208,28 @@ pub(crate) fn attrs_hash(attrs: &Attrs) -> u64 {
     let mut mixer = Mixer::default();
     attrs.hash(&mut mixer);
     mixer.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_lists_of_types_have_the_same_words() {
+        let lists = [DType::Bool, DType::F32, DType::C128].map(|dtype| {
+            (0..70).map(move |n| {
+                let same: SmallVec<[DType; 4]> = SmallVec::from_elem(dtype, n);
+                let last = same.iter().copied().take(n.saturating_sub(1)).chain([DType::I8]).collect();
+                [same, last]
+            })
+        });
+        let mut seen = std::collections::HashMap::new();
+        for types in lists.into_iter().flatten().flatten() {
+            let words = Inference::new(types.clone(), SmallVec::new()).words.clone();
+            assert_eq!(words[0] & ((1 << FREE) - 1), 0);
+            assert_eq!((words[0] >> FREE) as u16 as usize, words.len() - 1);
+            let other = seen.entry(words).or_insert_with(|| types.clone());
+            assert_eq!(*other, types);
+        }
+    }
 }

@@ -2,17 +2,17 @@
 
 use crate::array::{Array, Handle, Input};
 use crate::assign;
-use crate::call::{Call, In, Out, scalar_meta};
+use crate::call::{Call, In, Out, Uses, scalar_meta};
 use crate::device::{self, Device, DeviceKind};
 use crate::error::{Error, Result};
-use crate::inferred::{self, Form, Inference};
+use crate::inferred::{Form, Inference};
 use crate::node::{self, Edge, Kind, Node, Parent, Saved, SavedValues};
 use crate::place::Place;
 use crate::registry::with_own;
 use crate::value::{SegmentId, Value};
 use crate::{elsewhere, modes, outline, owed, random, segment, trace};
 use mxnp_core::attrs::Attrs;
-use mxnp_core::op::{Draw, Meta, Op, Run};
+use mxnp_core::op::{Draw, Meta, Op, Run, Writes};
 use mxnp_core::ops::cast;
 use mxnp_core::promote::{Casting, can_cast};
 use mxnp_core::{ErrorKind, Layout};
@@ -23,19 +23,62 @@ use std::sync::Arc;
 /// Results of a call.
 pub type Arrays = SmallVec<[Array; 1]>;
 
+/// What a caller wants to have of a call's visible results.
+trait Results: Sized {
+    /// The arrays of these outputs.
+    fn of(outs: &[Out]) -> Self;
+    fn arrays(&mut self) -> &mut [Array];
+    /// The result of a view.
+    fn one(array: Array) -> Self;
+}
+
+impl Results for Arrays {
+    fn of(outs: &[Out]) -> Arrays {
+        outs.iter().map(|out| Array::new(out.at.clone())).collect()
+    }
+    fn arrays(&mut self) -> &mut [Array] {
+        self
+    }
+    fn one(array: Array) -> Arrays {
+        SmallVec::from_iter([array])
+    }
+}
+
+/// The only result; a list of one costs more to hand around than an array does.
+impl Results for Array {
+    #[inline]
+    fn of(outs: &[Out]) -> Array {
+        Array::new(outs[0].at.clone())
+    }
+    #[inline]
+    fn arrays(&mut self) -> &mut [Array] {
+        std::slice::from_mut(self)
+    }
+    fn one(array: Array) -> Array {
+        array
+    }
+}
+
 /// Appends a call and gives its visible results, pending. Every argument error is raised here.
 pub fn invoke(op: &'static Op, attrs: Attrs, ins: &[Input]) -> Result<Arrays> {
+    invoke_for(op, attrs, ins)
+}
+
+/// As [`invoke`], of an op with one visible result.
+pub fn invoke_one(op: &'static Op, attrs: Attrs, ins: &[Input]) -> Result<Array> {
+    invoke_for(op, attrs, ins)
+}
+
+#[inline]
+fn invoke_for<R: Results>(op: &'static Op, attrs: Attrs, ins: &[Input]) -> Result<R> {
     let op = chosen(op, ins);
     let device = device_of(op, ins)?;
-    let known = inferred::infer(op, &attrs, ins)?;
-    if let Run::View(layout) = op.run {
-        return view(op, attrs, ins, &known, layout);
-    }
     with_own(|own| {
-        // Loops in place of `collect`, which costs a small call more than the call itself does.
-        for form in &known.outs {
-            check_size(op.name, form)?;
+        let known = own.inferences.infer(op, &attrs, ins)?;
+        if let Run::View(layout) = op.run {
+            return view(op, attrs, ins, &known, layout).map(R::one);
         }
+        check_size(op.name, known.largest)?;
         let mut outs: SmallVec<[Out; 1]> = SmallVec::new();
         for form in &known.outs {
             outs.push(new_out(form, device, own.id));
@@ -44,12 +87,9 @@ pub fn invoke(op: &'static Op, attrs: Attrs, ins: &[Input]) -> Result<Arrays> {
         add_updates(op, &attrs, ins, &mut outs)?;
         let call = new_call(op, attrs, ins, known, outs);
         let node = is_recorded(ins).then(|| record(&call, ins));
-        let mut results = Arrays::new();
-        for out in &call.outs[..visible] {
-            results.push(Array::new(out.at.clone()));
-        }
+        let mut results = R::of(&call.outs[..visible]);
         append(own, call)?;
-        attach(&mut results, node);
+        attach(results.arrays(), node);
         Ok(results)
     })
 }
@@ -66,7 +106,7 @@ fn chosen(op: &'static Op, ins: &[Input]) -> &'static Op {
 /// same-kind rule. While recording, the targets take the call's node.
 pub fn invoke_into(op: &'static Op, attrs: Attrs, ins: &[Input], outs: &mut [&mut Handle]) -> Result<()> {
     let op = chosen(op, ins);
-    let known = inferred::infer(op, &attrs, ins)?;
+    let known = with_own(|own| own.inferences.infer(op, &attrs, ins))?;
     let visible = known.outs.len() - op.hidden;
     if outs.len() != visible {
         return Err(Error::value(op.name, format!("takes {visible} output arrays, got {}", outs.len())));
@@ -82,12 +122,8 @@ pub fn invoke_into(op: &'static Op, attrs: Attrs, ins: &[Input], outs: &mut [&mu
         }
         return Ok(());
     }
-    {
-        let mut all: SmallVec<[Input; 4]> = SmallVec::from_slice(ins);
-        all.push(Input::Array(outs[0]));
-        device_of(op, &all)?;
-    }
     let target = &mut *outs[0];
+    check_devices(op, ins, target)?;
     let recorded = assign::check_write(op.name, target, ins)?;
     let at = Out { at: target.at.clone(), computed: known.outs[0].dtype, fresh: false };
     let call = new_call(op, attrs, ins, known, SmallVec::from_iter([at]));
@@ -98,6 +134,13 @@ pub fn invoke_into(op: &'static Op, attrs: Attrs, ins: &[Input], outs: &mut [&mu
         target.set(Array { at: target.at.clone(), node: edge });
     }
     Ok(())
+}
+
+/// Refuses operands on another device than the target's.
+fn check_devices(op: &'static Op, ins: &[Input], target: &Array) -> Result<()> {
+    let mut all: SmallVec<[Input; 4]> = SmallVec::from_slice(ins);
+    all.push(Input::Array(target));
+    device_of(op, &all).map(drop)
 }
 
 /// The edge of a result that was broadcast and converted into `target`.
@@ -168,7 +211,7 @@ pub(crate) fn meta_of(input: &Input) -> Meta {
     }
 }
 
-#[inline(always)] // every word of a call is written once, where it stays
+#[inline]
 fn in_of(input: &Input) -> In {
     match input {
         Input::Array(array) => In::Place(array.at.clone()),
@@ -177,29 +220,37 @@ fn in_of(input: &Input) -> In {
 }
 
 /// The device all arrays are on; the current one for a call without arrays.
+#[inline]
 fn device_of(op: &'static Op, ins: &[Input]) -> Result<Device> {
-    let mut found: Option<Device> = None;
-    for input in ins {
-        let Input::Array(array) = input else { continue };
-        let (device, first) = (array.device(), *found.get_or_insert(array.device()));
-        if device != first {
-            let text = format!("the operands are on different devices: {first} and {device}");
-            let error = mxnp_core::Error::value(op.name, text);
-            return Err(Error::Op(error.with_hint("move one of them with .to_device(...)")));
+    let mut arrays = ins.iter().filter_map(|input| match input {
+        Input::Array(array) => Some(array.device()),
+        Input::Scalar(_) => None,
+    });
+    let device = arrays.next().unwrap_or_else(device::current);
+    for other in arrays {
+        if other != device {
+            return Err(apart(op, device, other));
         }
     }
-    let device = found.unwrap_or_else(device::current);
-    if device.kind == DeviceKind::Gpu {
-        let text = format!("no array can be computed on {device}: this build runs on the CPU");
-        return Err(Error::Op(mxnp_core::Error::new(ErrorKind::NotImplemented, op.name, text)));
-    }
-    Ok(device)
+    if device.kind == DeviceKind::Gpu { Err(beyond(op, device)) } else { Ok(device) }
+}
+
+#[cold]
+fn apart(op: &'static Op, first: Device, other: Device) -> Error {
+    let text = format!("the operands are on different devices: {first} and {other}");
+    let error = mxnp_core::Error::value(op.name, text);
+    Error::Op(error.with_hint("move one of them with .to_device(...)"))
+}
+
+#[cold]
+fn beyond(op: &'static Op, device: Device) -> Error {
+    let text = format!("no array can be computed on {device}: this build runs on the CPU");
+    Error::Op(mxnp_core::Error::new(ErrorKind::NotImplemented, op.name, text))
 }
 
 /// Refuses a result that no memory can hold.
 #[inline]
-fn check_size(op: &'static str, form: &Form) -> Result<()> {
-    let bytes = form.bytes();
+fn check_size(op: &'static str, bytes: usize) -> Result<()> {
     if bytes > 1 << 30 && !outline::is_on() && bytes as u64 > mxnp_engine::memory_limit() {
         return Err(Error::memory(op, bytes));
     }
@@ -208,20 +259,18 @@ fn check_size(op: &'static str, form: &Form) -> Result<()> {
 
 /// A result with a value of its own; one that no memory can hold is refused at once.
 pub(crate) fn fresh_out(op: &'static str, form: &Form, device: Device, segment: SegmentId) -> Result<Out> {
-    check_size(op, form)?;
+    check_size(op, form.bytes())?;
     Ok(new_out(form, device, segment))
 }
 
-#[inline(always)] // as `in_of`
+#[inline]
 fn new_out(form: &Form, device: Device, segment: SegmentId) -> Out {
-    let mut value = Arc::<Value>::new_uninit();
-    if let Some(place) = Arc::get_mut(&mut value) {
-        place.write(Value::pending(form.bytes(), device, segment));
+    let value = Value::new_pending(form.bytes(), device, segment);
+    Out {
+        at: Place { value, layout: form.layout.clone(), dtype: form.dtype },
+        computed: form.dtype,
+        fresh: true,
     }
-    // SAFETY: a new `Arc` is nobody else's, so the value was written just now.
-    let value = unsafe { value.assume_init() };
-    let at = Place { value, layout: form.layout.clone(), dtype: form.dtype };
-    Out { at, computed: form.dtype, fresh: true }
 }
 
 /// Adds the inputs that the op updates to its outputs.
@@ -232,6 +281,9 @@ pub(crate) fn add_updates(
     ins: &[Input],
     outs: &mut SmallVec<[Out; 1]>,
 ) -> Result<()> {
+    if matches!(op.writes, Writes::These([])) {
+        return Ok(());
+    }
     for i in op.updates(attrs, ins.len()) {
         match &ins[i] {
             Input::Array(array) if array.is_writable() => {
@@ -245,50 +297,56 @@ pub(crate) fn add_updates(
 }
 
 /// Puts a call together.
-#[inline(always)] // as `in_of`
+#[inline]
 pub(crate) fn new_call(
     op: &'static Op,
     attrs: Attrs,
     ins: &[Input],
     known: Arc<Inference>,
     outs: SmallVec<[Out; 1]>,
-) -> Call {
+) -> Box<Call> {
     let draw = if op.random { random::next_draw() } else { Draw::default() };
     let mut inputs = SmallVec::new();
     for input in ins {
         inputs.push(in_of(input));
     }
-    Call { op, attrs, ins: inputs, known, outs, draw, number: 0 }
+    Box::new(Call { op, attrs, ins: inputs, known, outs, draw, number: 0 })
 }
 
 /// Hands a call to the segment. One on memory that foreign code sees is flushed, and owed; in the naive engine it is
 /// finished, and its error raised here.
-#[inline(always)] // as `in_of`
-pub(crate) fn append(own: &segment::Segment, call: Call) -> Result<()> {
-    if outline::is_on() {
-        outline::leave_out(&call, own.id);
-        return Ok(());
-    }
-    if trace::is_on() {
+#[inline]
+pub(crate) fn append(own: &segment::Segment, call: Box<Call>) -> Result<()> {
+    if modes::is_diverted() {
+        if outline::is_on() {
+            outline::leave_out(&call, own.id);
+            return Ok(());
+        }
         trace::note_call(&call);
     }
     if elsewhere::is_watched() {
         elsewhere::note(&call);
     }
-    let naive = engine().kind() == mxnp_engine::Kind::Naive;
-    if !naive && !call.touched().any(|(value, _)| value.is_shared()) {
-        own.append(call);
-        return Ok(());
+    let uses = call.uses();
+    if uses.shared || engine().kind() == mxnp_engine::Kind::Naive {
+        return append_and_flush(own, call, uses);
     }
+    own.append(call, uses);
+    Ok(())
+}
+
+#[cold]
+fn append_and_flush(own: &segment::Segment, call: Box<Call>, uses: Uses) -> Result<()> {
     let shared = call.touched().filter(|(value, is_write)| *is_write || value.is_shared());
     let awaited: SmallVec<[Arc<Value>; 4]> = shared.map(|(value, _)| value.clone()).collect();
-    own.append(call);
+    own.append(call, uses);
     own.flush();
     owed::owe(awaited.into_iter());
-    if naive { owed::settle() } else { Ok(()) }
+    if engine().kind() == mxnp_engine::Kind::Naive { owed::pay() } else { Ok(()) }
 }
 
 /// Whether the tape gets a node for this call.
+#[inline]
 pub(crate) fn is_recorded(ins: &[Input]) -> bool {
     let has_node = |input: &Input| matches!(input, Input::Array(array) if array.node.is_some());
     modes::is_recording() && ins.iter().any(has_node)
@@ -343,7 +401,8 @@ pub(crate) fn record(call: &Call, ins: &[Input]) -> Node {
 }
 
 /// Gives the visible results their places on the tape.
-fn attach(results: &mut Arrays, node: Option<Node>) {
+#[inline]
+fn attach(results: &mut [Array], node: Option<Node>) {
     if let Some(node) = node.map(Node::on_tape) {
         for (out, array) in results.iter_mut().enumerate() {
             array.node = Some(Edge { node: node.clone(), out });
@@ -360,7 +419,7 @@ fn view(
     ins: &[Input],
     known: &Inference,
     layout: ViewLayout,
-) -> Result<Arrays> {
+) -> Result<Array> {
     let Input::Array(x) = ins[0] else {
         return Err(Error::Op(mxnp_core::Error::type_(op.name, "takes an array, got a scalar")));
     };
@@ -377,5 +436,5 @@ fn view(
         }
         _ => None,
     };
-    Ok(SmallVec::from_iter([Array { at, node: edge }]))
+    Ok(Array { at, node: edge })
 }

@@ -57,7 +57,7 @@ pub use described::{Described, DescribedUnit, Operand, Part};
 pub use device::{Device, DeviceKind};
 pub use error::{Error, Result};
 pub use fork::guard_forks;
-pub use invoke::{invoke, invoke_into};
+pub use invoke::{invoke, invoke_into, invoke_one};
 pub use mxnp_core::storage as memory;
 pub use plan::plans_made;
 pub use registry::{after_fork, flush_current, prepare_fork, settle, shutdown, wait_all};

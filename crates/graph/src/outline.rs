@@ -2,24 +2,20 @@
 //! It is how the shapes of a graph are found without memory for its arrays.
 
 use crate::call::Call;
+use crate::modes::OUTLINE;
 use mxnp_core::ErrorKind;
 use mxnp_engine::{Context, Hint, Task, TaskError, VarRef, engine};
 use smallvec::SmallVec;
-use std::cell::Cell;
-
-thread_local! {
-    static ON: Cell<bool> = const { Cell::new(false) };
-}
 
 /// Switches the mode on or off for this thread; gives the state before.
 pub fn set_outline(on: bool) -> bool {
-    ON.replace(on)
+    OUTLINE.replace(on)
 }
 
 /// Whether this thread's calls compute nothing.
 #[inline]
 pub(crate) fn is_on() -> bool {
-    ON.get()
+    OUTLINE.get()
 }
 
 /// Takes the place of running `call`: its new results carry the error that any later use of their contents raises,

@@ -11,34 +11,61 @@ use mxnp_core::{DType, Layout};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Deref;
+use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
-/// A layout that many arrays share.
-#[derive(Clone)]
-pub(crate) enum LayoutRef {
-    /// Of a common shape; lives as long as the process, so that no thread counts its uses.
-    Common(&'static Shared),
-    Counted(Arc<Shared>),
-}
+/// A layout that many arrays share, in one word.
+pub(crate) struct LayoutRef(NonNull<Shared>);
 
 pub(crate) struct Shared {
     layout: Layout,
+    /// Of a common one its number, from one on: it lives as long as the process, so that no thread counts its uses.
+    number: u16,
+    /// How many references there are to one that is not common; the last one frees it.
+    uses: AtomicUsize,
     hash: u64,
     size: usize,
     contiguous: bool,
 }
 
+// SAFETY: what it refers to is only read, but for the count, which is atomic.
+unsafe impl Send for LayoutRef {}
+// SAFETY: as above.
+unsafe impl Sync for LayoutRef {}
+
+impl Clone for LayoutRef {
+    #[inline]
+    fn clone(&self) -> LayoutRef {
+        let shared = self.shared();
+        if shared.number == 0 {
+            shared.uses.fetch_add(1, Ordering::Relaxed); // as `Arc`: who clones one has one
+        }
+        LayoutRef(self.0)
+    }
+}
+
+impl Drop for LayoutRef {
+    #[inline]
+    fn drop(&mut self) {
+        let shared = self.shared();
+        if shared.number == 0 && shared.uses.fetch_sub(1, Ordering::Release) == 1 {
+            fence(Ordering::Acquire); // what others did with it comes before
+            // SAFETY: made from a box by `new`, and this was the last reference.
+            drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+        }
+    }
+}
+
 impl LayoutRef {
     pub fn new(layout: Layout) -> LayoutRef {
-        LayoutRef::Counted(Arc::new(Shared::new(layout)))
+        LayoutRef(NonNull::from(Box::leak(Box::new(Shared::new(layout, 0)))))
     }
 
     #[inline]
     fn shared(&self) -> &Shared {
-        match self {
-            LayoutRef::Common(shared) => shared,
-            LayoutRef::Counted(shared) => shared,
-        }
+        // SAFETY: it lives for ever, or while it is counted as used, which this reference is.
+        unsafe { self.0.as_ref() }
     }
 
     /// The C-contiguous layout of `shape` from offset 0.
@@ -53,6 +80,12 @@ impl LayoutRef {
         });
         // While a thread is torn down nothing is remembered.
         remembered.unwrap_or_else(|_| common(shape))
+    }
+
+    /// A number that no other layout has, from one on; 0 for one that is not common and may have equals.
+    #[inline]
+    pub fn number(&self) -> u16 {
+        self.shared().number
     }
 
     /// The same for equal layouts.
@@ -105,12 +138,12 @@ impl From<Layout> for LayoutRef {
 }
 
 impl Shared {
-    fn new(layout: Layout) -> Shared {
+    fn new(layout: Layout, number: u16) -> Shared {
         let hash = hash_of(layout.shape.iter().copied(), layout.strides.iter().map(|&s| s as usize))
             .rotate_left(5)
             .wrapping_add(layout.offset as u64);
         let (size, contiguous) = (layout.size(), layout.is_contiguous());
-        Shared { layout, hash, size, contiguous }
+        Shared { layout, number, uses: AtomicUsize::new(1), hash, size, contiguous }
     }
 }
 
@@ -129,14 +162,15 @@ pub(crate) fn lock() -> impl Sized + 'static {
 fn common(shape: &[usize]) -> LayoutRef {
     let mut table = TABLE.lock();
     if let Some(shared) = table.get(shape) {
-        return LayoutRef::Common(shared);
+        return LayoutRef(NonNull::from(*shared));
     }
     if table.len() >= COMMON {
         return LayoutRef::new(Layout::contiguous(shape));
     }
-    let shared: &'static Shared = Box::leak(Box::new(Shared::new(Layout::contiguous(shape))));
+    let number = table.len() as u16 + 1;
+    let shared: &'static Shared = Box::leak(Box::new(Shared::new(Layout::contiguous(shape), number)));
     table.insert(Shape::from_slice(shape), shared);
-    LayoutRef::Common(shared)
+    LayoutRef(NonNull::from(shared))
 }
 
 /// How many contiguous layouts a thread remembers.
@@ -216,13 +250,20 @@ mod tests {
     }
 
     #[test]
+    fn a_layout_that_is_not_common_is_counted() {
+        let layout = LayoutRef::new(Layout { offset: 3, ..Layout::contiguous(&[2]) });
+        let others = vec![layout.clone(); 5];
+        std::thread::scope(|scope| {
+            others.into_iter().for_each(|other| drop(scope.spawn(move || assert_eq!(other.offset, 3))));
+        });
+        assert_eq!(layout.shared().uses.load(Ordering::Relaxed), 1, "the last one will free it");
+    }
+
+    #[test]
     fn more_shapes_than_are_remembered() {
         for n in 0..COMMON + 100 {
             assert_eq!(LayoutRef::contiguous(&[n, 2]).shape.as_slice(), [n, 2]);
         }
-        assert!(
-            matches!(LayoutRef::contiguous(&[COMMON + 101, 2]), LayoutRef::Counted(_)),
-            "there is an end"
-        );
+        assert_eq!(LayoutRef::contiguous(&[COMMON + 101, 2]).number(), 0, "there is an end");
     }
 }

@@ -1,7 +1,7 @@
 //! Plans: what a flush runs, with numbers in place of values and scalars, so that it serves every list of calls of
 //! one structure; and a cache of them.
 
-use crate::call::{Call, Calls, In, Number};
+use crate::call::{Call, Calls, Number};
 use crate::described::{Described, Part};
 use crate::device::Device;
 use crate::exec;
@@ -93,14 +93,14 @@ impl Plan {
     }
 
     /// What it runs on calls of its structure, in words.
-    pub fn described(&self, calls: &[Call]) -> Arc<Described> {
+    pub fn described(&self, calls: &[Box<Call>]) -> Arc<Described> {
         self.described.get_or_init(|| Arc::new(Described::new(calls, &self.units, &self.merged))).clone()
     }
 
     /// The tasks that run the plan on a list of calls of its structure, and note it for `flush`.
     pub fn tasks(
         self: &Arc<Plan>,
-        calls: &[Call],
+        calls: &[Box<Call>],
         structure: &Structure,
         flush: Option<&Arc<Flush>>,
     ) -> impl Iterator<Item = Task> {
@@ -218,7 +218,7 @@ const SEEN: usize = 256;
 
 impl Plans {
     /// The plan for a list of calls of this structure, and whether it was there.
-    pub fn find(&mut self, calls: &[Call], structure: &Structure) -> (Arc<Plan>, bool) {
+    pub fn find(&mut self, calls: &[Box<Call>], structure: &Structure) -> (Arc<Plan>, bool) {
         self.clock += 1;
         let hash = structure.hash();
         let fits = |entry: &&mut Entry| entry.hash == hash && entry.is_for(calls, structure);
@@ -227,7 +227,7 @@ impl Plans {
             return (entry.plan.clone(), true);
         }
         MADE.fetch_add(1, Relaxed);
-        let plan = Arc::new(Plan::new(calls.iter().cloned().map(Box::new).collect(), structure));
+        let plan = Arc::new(Plan::new(calls.to_vec(), structure));
         if self.came_before(hash) {
             self.keep(Entry::new(hash, calls, structure, plan.clone(), self.clock));
         }
@@ -254,30 +254,16 @@ impl Plans {
 }
 
 impl Entry {
-    fn new(hash: u64, calls: &[Call], structure: &Structure, plan: Arc<Plan>, used: u64) -> Entry {
-        let layouts = calls.iter().flat_map(|call| call.places()).map(|place| place.layout.clone()).collect();
-        let attrs = calls.iter().map(|call| call.attrs.clone()).collect();
+    fn new(hash: u64, calls: &[Box<Call>], structure: &Structure, plan: Arc<Plan>, used: u64) -> Entry {
+        let layouts = structure.layouts.iter().map(|at| at.place(calls).layout.clone()).collect();
+        let attrs = structure.attrs.iter().map(|at| at.attrs(calls).clone()).collect();
         Entry { hash, words: structure.words.clone().into(), layouts, attrs, plan, used }
     }
 
-    fn is_for(&self, calls: &[Call], structure: &Structure) -> bool {
-        if *self.words != *structure.words {
-            return false;
-        }
-        // The words agree, so there are as many places. Loops: this is done for every call of every flush.
-        let mut layouts = self.layouts.iter();
-        for (attrs, call) in self.attrs.iter().zip(calls) {
-            for input in &call.ins {
-                if let In::Place(place) = input
-                    && layouts.next() != Some(&place.layout)
-                {
-                    return false;
-                }
-            }
-            if !call.outs.iter().all(|out| layouts.next() == Some(&out.at.layout)) || *attrs != call.attrs {
-                return false;
-            }
-        }
-        true
+    fn is_for(&self, calls: &[Box<Call>], structure: &Structure) -> bool {
+        // The words agree, so as many places and calls are named, and the same ones.
+        *self.words == *structure.words
+            && self.layouts.iter().zip(&structure.layouts).all(|(a, at)| *a == at.place(calls).layout)
+            && self.attrs.iter().zip(&structure.attrs).all(|(a, at)| a == at.attrs(calls))
     }
 }

@@ -1,11 +1,13 @@
 //! The segments of all threads: found by number, flushed together before a wait for everything, a fork or exit.
 
 use crate::error::Result;
+use crate::inferred::Inferences;
 use crate::segment::Segment;
 use crate::sync::RwLock;
 use crate::value::SegmentId;
 use crate::{elsewhere, record, trace};
 use mxnp_engine::engine;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -15,8 +17,20 @@ static SEGMENTS: RwLock<Vec<Option<Arc<Segment>>>> = RwLock::new(Vec::new());
 /// Numbers up to this one may be the marks of threads that were lost in a fork, and are not given out again.
 static LOST: AtomicUsize = AtomicUsize::new(0);
 
-/// This thread's segment; leaving the thread flushes it and frees its number.
-struct Own(Arc<Segment>);
+/// What an append of the calling thread needs: its segment, and what its calls were found to be. Leaving the thread
+/// flushes the segment and frees its number.
+pub(crate) struct Own {
+    segment: Arc<Segment>,
+    pub inferences: Inferences,
+}
+
+impl Deref for Own {
+    type Target = Segment;
+    #[inline]
+    fn deref(&self) -> &Segment {
+        &self.segment
+    }
+}
 
 impl Own {
     fn register() -> Own {
@@ -29,14 +43,14 @@ impl Own {
         });
         let segment = Arc::new(Segment::new(at as SegmentId + 1));
         segments[at] = Some(segment.clone());
-        Own(segment)
+        Own { segment, inferences: Inferences::default() }
     }
 }
 
 impl Drop for Own {
     fn drop(&mut self) {
-        self.0.hand_over();
-        SEGMENTS.write()[self.0.id as usize - 1] = None;
+        self.hand_over();
+        SEGMENTS.write()[self.id as usize - 1] = None;
     }
 }
 
@@ -44,20 +58,19 @@ thread_local! {
     static OWN: Own = Own::register();
 }
 
-/// Runs `f` with the calling thread's segment. A thread that is being torn down gets one for the call alone.
-pub(crate) fn with_own<R>(f: impl FnOnce(&Segment) -> R) -> R {
-    let mut f = Some(f);
-    let done = OWN.try_with(|own| f.take().map(|f| f(&own.0)));
-    match (done, f) {
-        (Ok(Some(result)), _) => result,
-        (_, Some(f)) => f(&Own::register().0),
-        _ => unreachable!("the closure runs once"),
+/// Runs `f` with what is the calling thread's own. A thread that is being torn down gets it for the call alone.
+#[inline]
+pub(crate) fn with_own<R>(f: impl FnOnce(&Own) -> R) -> R {
+    match OWN.try_with(std::ptr::from_ref) {
+        // SAFETY: it is there until the thread ends, and this call is the thread's.
+        Ok(own) => f(unsafe { &*own }),
+        Err(_) => f(&Own::register()),
     }
 }
 
 /// Flushes what the calling thread has pending.
 pub fn flush_current() {
-    with_own(Segment::flush);
+    with_own(|own| own.flush());
 }
 
 /// Whether a segment of this number may still have calls.
@@ -67,7 +80,7 @@ pub(crate) fn has_segment(id: SegmentId) -> bool {
 
 pub(crate) fn flush_segment(id: SegmentId) {
     // A thread mostly waits for what it has appended itself, and then shares no lock with others.
-    let own = OWN.try_with(|own| (own.0.id == id).then(|| own.0.flush()));
+    let own = OWN.try_with(|own| (own.id == id).then(|| own.flush()));
     if let Ok(Some(())) = own {
         return;
     }
@@ -134,7 +147,7 @@ pub fn after_fork(child: bool) {
     engine().after_fork_child();
     record::forget();
     elsewhere::forget(trace::depth());
-    let own = with_own(|segment| segment.id);
+    let own = with_own(|own| own.id);
     let mut segments = SEGMENTS.write();
     LOST.store(segments.len(), Ordering::Relaxed);
     for slot in segments.iter_mut() {

@@ -27,9 +27,15 @@ pub(crate) fn lock() -> impl Sized + 'static {
     (LIST.lock(), NOTICE.lock())
 }
 
-/// Takes the list; the caller drops it where that is allowed. Cheap when there is nothing.
+/// Whether there is something on the list. Cheap.
+#[inline]
+pub fn is_due() -> bool {
+    ANY.load(Ordering::Acquire)
+}
+
+/// Takes the list; the caller drops it where that is allowed.
 pub fn take() -> Vec<Owner> {
-    if !ANY.load(Ordering::Acquire) {
+    if !is_due() {
         return Vec::new();
     }
     let mut list = LIST.lock();

@@ -3,14 +3,14 @@
 //! A segment is filled by its own thread and may be flushed by any. Its lock is held while calls are appended,
 //! optimised and pushed, so they reach every variable in program order.
 
-use crate::call::{Call, In};
+use crate::call::{Call, Calls, In, Uses};
 use crate::plan::Plans;
 use crate::record::{self, Flush};
 use crate::registry;
 use crate::structure::Structure;
 use crate::sync::Mutex;
 use crate::value::{MANY, SegmentId, Value};
-use mxnp_engine::{Hint, Kind, Ready, engine};
+use mxnp_engine::{Hint, Ready, engine};
 use smallvec::SmallVec;
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ pub(crate) struct Segment {
 
 #[derive(Default)]
 struct Inner {
-    calls: Vec<Call>,
+    calls: Calls,
     bytes: usize,
     work: usize,
     /// Whether a heavy op of much work is pending.
@@ -51,19 +51,16 @@ struct Inner {
     plans: Plans,
 }
 
-/// The work of a call, in elementwise steps.
-fn work_of(call: &Call) -> usize {
-    if !call.op.heavy {
-        return call.elements();
-    }
+/// The work of a heavy call that touches so many elements, in elementwise steps.
+fn work_of(call: &Call, elements: usize) -> usize {
     match (call.ins.first().and_then(In::place), call.ins.get(1).and_then(In::place)) {
         // A product of (m, k) and (k, n) multiplies m n k times: the root of the three sizes' product.
         (Some(a), Some(b)) => {
             let out = call.outs.first().map_or(1, |out| out.at.layout.size());
             let sizes = a.layout.size() as f64 * b.layout.size() as f64 * out as f64;
-            ((sizes.sqrt() as usize) / PRODUCTS).max(call.elements())
+            ((sizes.sqrt() as usize) / PRODUCTS).max(elements)
         }
-        _ => call.elements() * HEAVY,
+        _ => elements * HEAVY,
     }
 }
 
@@ -74,15 +71,18 @@ impl Segment {
 
     /// Appends a call, after flushing the segments whose pending accesses come before it. Its fresh outputs
     /// carry this segment's mark already.
-    #[inline(always)] // a call is written where it stays
-    pub fn append(&self, call: Call) {
-        let naive = engine().kind() == Kind::Naive;
-        let work = work_of(&call);
+    #[inline]
+    pub fn append(&self, mut call: Box<Call>, uses: Uses) {
         let heavy = call.op.heavy;
+        let work = if heavy { work_of(&call, uses.elements) } else { uses.elements };
         if heavy && work > INLINE {
             self.flush();
         }
-        let mut inner = self.lock_for(&call);
+        let mut guard = self.inner.lock();
+        if !(uses.fresh && self.may_read(&call)) {
+            guard = self.after_others(guard, &call);
+        }
+        let inner = &mut *guard;
         for out in &call.outs {
             if out.fresh {
                 inner.bytes += out.at.value.bytes;
@@ -92,24 +92,37 @@ impl Segment {
         }
         inner.work += work;
         inner.long |= heavy && work > LONG;
+        inner.structure.add(inner.calls.len(), &mut call, self.id);
         inner.calls.push(call);
-        if naive || inner.calls.len() >= MAX_CALLS || inner.bytes >= MAX_BYTES || inner.is_ripe() {
-            self.flush_locked(&mut inner);
+        if inner.calls.len() >= MAX_CALLS || inner.bytes >= MAX_BYTES || inner.is_ripe() {
+            self.flush_locked(inner);
         }
     }
 
-    /// The lock, with the marks of a call set and the other segments' calls that come before it with the engine.
+    /// Marks what a call reads; whether nothing must be flushed before it.
     #[inline]
-    fn lock_for(&self, call: &Call) -> MutexGuard<'_, Inner> {
+    fn may_read(&self, call: &Call) -> bool {
+        let mut may = true;
+        for input in &call.ins {
+            if let In::Place(place) = input {
+                may &= place.value.mark_read(self.id).is_none();
+            }
+        }
+        may
+    }
+
+    /// The lock, with the marks of a call set and the other segments' calls that come before it with the engine.
+    #[inline(never)]
+    fn after_others<'s>(&'s self, mut inner: MutexGuard<'s, Inner>, call: &Call) -> MutexGuard<'s, Inner> {
         let mut held = SmallVec::new();
         loop {
-            let inner = self.inner.lock();
             let others = self.mark(call, &mut held);
             if others.is_empty() {
                 return inner;
             }
             drop(inner);
             flush_all_of(&others, self.id);
+            inner = self.inner.lock();
         }
     }
 
@@ -117,15 +130,6 @@ impl Segment {
     /// call behind them yet: they stay while the lock is given up, so that others see the write coming.
     fn mark<'c>(&self, call: &'c Call, held: &mut SmallVec<[&'c Value; 2]>) -> SmallVec<[SegmentId; 2]> {
         let mut others = SmallVec::new();
-        if call.outs.iter().all(|out| out.fresh) {
-            for input in &call.ins {
-                let In::Place(place) = input else { continue };
-                if let Some(other) = place.value.mark_read(self.id) {
-                    others.push(other);
-                }
-            }
-            return others;
-        }
         let reads = call.ins.iter().filter_map(In::place).map(|place| &*place.value);
         // In one order for all threads, and nothing beyond the first value that another thread is about to write is
         // kept: so the thread with the foremost mark goes on, and no two wait for each other.
@@ -194,7 +198,7 @@ impl Segment {
         let mut calls = std::mem::take(&mut inner.calls);
         (inner.work, inner.bytes, inner.long, inner.since) = (0, 0, false, None);
         let start = record::is_on().then(record::now);
-        inner.structure.read(&mut calls);
+        inner.structure.close(&calls);
         let (plan, cached) = inner.plans.find(&calls, &inner.structure);
         let flush = start.map(|start| Flush::new(start, cached, plan.described(&calls)));
         for task in plan.tasks(&calls, &inner.structure, flush.as_ref()) {
@@ -206,6 +210,7 @@ impl Segment {
             flush.finish();
         }
         inner.structure.clear_marks(&calls, self.id);
+        inner.structure.clear();
         calls.clear();
         inner.calls = calls;
     }
@@ -217,6 +222,7 @@ fn address(value: &Value) -> usize {
 
 impl Inner {
     /// Whether an idle worker should have what is pending.
+    #[inline]
     fn is_ripe(&mut self) -> bool {
         if self.work < HAND_OVER || !engine().idle() {
             return false;

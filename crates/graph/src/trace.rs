@@ -25,7 +25,7 @@ use mxnp_core::ops::shape;
 use mxnp_core::shape::display;
 use mxnp_core::{ErrorKind, IndexItem};
 use smallvec::SmallVec;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::sync::{Arc, Weak};
 
 /// What a value was made of: the greatest of what went into it.
@@ -68,10 +68,11 @@ struct Trace {
 const MAX_CONSTANT: usize = 16 << 20;
 
 thread_local! {
-    /// Whether the innermost trace takes notes.
-    static ON: Cell<bool> = const { Cell::new(false) };
     static TRACES: RefCell<Vec<Trace>> = const { RefCell::new(Vec::new()) };
 }
+
+/// Whether the innermost trace takes notes.
+const ON: modes::Flag = modes::TRACING;
 
 /// Whether calls of this thread are being noted.
 #[inline]

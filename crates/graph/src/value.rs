@@ -10,6 +10,7 @@ use crate::release;
 use mxnp_core::storage::Buffer;
 use mxnp_engine::{Tracked, Var};
 use std::cell::UnsafeCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
 /// A segment's number; 0 is none.
@@ -58,6 +59,8 @@ pub(crate) struct Value {
     readers: AtomicU32,
     /// The segment with a pending write.
     writer: AtomicU32,
+    /// Its number in the list of the segment that noted it last (`structure.rs`, which checks whether it is so).
+    number: AtomicU32,
     /// Arrays the program holds on this value, and how many of them have a gradient node.
     handles: AtomicU32,
     nodes: AtomicU32,
@@ -93,6 +96,7 @@ impl Value {
             writable: true,
             readers: AtomicU32::new(0),
             writer: AtomicU32::new(writer),
+            number: AtomicU32::new(0),
             handles: AtomicU32::new(0),
             nodes: AtomicU32::new(0),
         }
@@ -102,6 +106,17 @@ impl Value {
     #[inline(always)] // as `with`
     pub fn pending(bytes: usize, device: Device, writer: SegmentId) -> Value {
         Value::with(Storage::None, bytes, device, false, writer)
+    }
+
+    /// The same, made where it stays: a value is large to move, and each append makes one.
+    #[inline]
+    pub fn new_pending(bytes: usize, device: Device, writer: SegmentId) -> Arc<Value> {
+        let place = Arc::into_raw(Arc::<Value>::new_uninit()).cast_mut().cast::<Value>();
+        // SAFETY: the memory of a new `Arc`, which nobody else has; its contents are written before it is one again.
+        unsafe {
+            place.write(Value::pending(bytes, device, writer));
+            Arc::from_raw(place)
+        }
     }
 
     /// A value that is there.
@@ -126,6 +141,7 @@ impl Value {
     ///
     /// # Safety
     /// The engine orders this access (a task that lists the value), or the caller has waited for the value.
+    #[inline]
     pub unsafe fn base(&self) -> *mut u8 {
         // SAFETY: nobody replaces the storage while the engine's ordering holds.
         match unsafe { &*self.storage.get() } {
@@ -163,10 +179,12 @@ impl Value {
     }
 
     /// Notes that the contents are there.
+    #[inline]
     pub fn set_computed(&self) {
         self.computed.store(true, Release);
     }
 
+    #[inline]
     pub fn version(&self) -> u64 {
         self.version.load(Acquire)
     }
@@ -175,6 +193,7 @@ impl Value {
         self.version.fetch_add(1, AcqRel);
     }
 
+    #[inline]
     pub fn is_shared(&self) -> bool {
         self.loans.load(Acquire) > 0
     }
@@ -194,20 +213,24 @@ impl Value {
     }
 
     /// Whether nothing that writes it is pending or unfinished.
+    #[inline]
     pub fn is_ready(&self) -> bool {
         self.writer() == 0 && self.var.is_clean()
     }
 
+    #[inline]
     pub fn writer(&self) -> SegmentId {
         self.writer.load(SeqCst)
     }
 
+    #[inline]
     pub fn readers(&self) -> SegmentId {
         self.readers.load(SeqCst)
     }
 
     /// Marks a pending read of segment `id` (whose lock is held); gives the other segment whose pending
     /// write must be flushed first. One that waits for a writer leaves no mark for that writer to flush.
+    #[inline]
     pub fn mark_read(&self, id: SegmentId) -> Option<SegmentId> {
         let writer = self.writer.load(SeqCst);
         if writer != 0 {
@@ -241,6 +264,7 @@ impl Value {
     }
 
     /// Takes the marks of segment `id` away once its calls are with the engine (its lock is held).
+    #[inline]
     pub fn clear_marks(&self, id: SegmentId) {
         if self.writer.load(SeqCst) == id {
             let _ = self.writer.compare_exchange(id, 0, SeqCst, SeqCst);
@@ -250,6 +274,17 @@ impl Value {
         }
     }
 
+    #[inline]
+    pub fn number(&self) -> u32 {
+        self.number.load(Relaxed)
+    }
+
+    #[inline]
+    pub fn set_number(&self, number: u32) {
+        self.number.store(number, Relaxed);
+    }
+
+    #[inline]
     pub fn add_handle(&self, has_node: bool) {
         self.handles.fetch_add(1, Relaxed);
         if has_node {
@@ -257,6 +292,7 @@ impl Value {
         }
     }
 
+    #[inline]
     pub fn drop_handle(&self, has_node: bool) {
         self.handles.fetch_sub(1, Relaxed);
         if has_node {

@@ -4,7 +4,7 @@
 use crate::cell::GilCell;
 use crate::device::Device;
 use crate::error::{call, type_error};
-use crate::wait::{enter, settle};
+use crate::wait::{enter, pay};
 use crate::{convert, dtype, export, operand, print};
 use mxnp_core::Shape;
 use mxnp_core::attrs::Ints;
@@ -44,7 +44,7 @@ impl NDArray {
         f: impl FnOnce(&mut Handle) -> mxnp_graph::Result<()>,
     ) -> PyResult<()> {
         call(py, || self.change(py, f))?;
-        settle(py)
+        pay(py)
     }
 
     /// Changes what the object holds. Nothing of this object is borrowed, and `f` runs no Python code.
@@ -56,7 +56,7 @@ impl NDArray {
 /// A new Python object for `array`. No borrow of any array is alive.
 #[inline]
 pub fn wrap(py: Python<'_>, array: Array) -> PyResult<Py<NDArray>> {
-    settle(py)?;
+    pay(py)?;
     Py::new(py, NDArray::new(array))
 }
 

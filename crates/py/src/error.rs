@@ -138,8 +138,8 @@ fn take_pending() -> Option<PyErr> {
     PENDING.with_borrow_mut(Option::take)
 }
 
-/// Calls the graph with the GIL held: for what cannot block. A caller that hands no array to Python settles
-/// (`wait::settle`) what the calls may owe.
+/// Calls the graph with the GIL held: for what cannot block. A caller that hands no array to Python pays
+/// (`wait::pay`) what the calls may owe.
 #[inline]
 pub fn call<T>(py: Python<'_>, f: impl FnOnce() -> mxnp_graph::Result<T>) -> PyResult<T> {
     match catch_unwind(AssertUnwindSafe(f)) {
@@ -154,12 +154,12 @@ pub fn call_detached<T: Send>(
     py: Python<'_>,
     f: impl FnOnce() -> mxnp_graph::Result<T> + Send,
 ) -> PyResult<T> {
-    let settled = || {
+    let paid = || {
         let found = f()?;
-        owed::settle()?;
+        owed::pay()?;
         Ok(found)
     };
-    match py.detach(|| catch_unwind(AssertUnwindSafe(settled))) {
+    match py.detach(|| catch_unwind(AssertUnwindSafe(paid))) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(to_python(py, error)),
         Err(payload) => Err(panicked(py, &*payload)),

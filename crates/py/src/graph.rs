@@ -7,7 +7,7 @@ use crate::error::{call, call_detached, type_error, value_error};
 use crate::export::number;
 use crate::signature::{Key, Modes};
 use crate::tree::{Builder, Flat, Token};
-use crate::wait::{enter, settle};
+use crate::wait::{enter, pay};
 use mxnp_graph::listing::{self, From, Listed, What};
 use mxnp_graph::trace::{self, Purpose};
 use mxnp_graph::{Array, Graph, tape};
@@ -283,7 +283,7 @@ impl Plan {
             None => call(py, || self.graph.replay(arguments, &objects, seen))?,
             Some(_) => call_detached(py, || self.graph.replay(arguments, &objects, seen))?,
         };
-        settle(py)?; // the result may be no array
+        pay(py)?; // the result may be no array
         let Some(made) = made else { return Ok(None) };
         let mut made = made.into_iter();
         let mut arrays: SmallVec<[Py<NDArray>; 4]> = SmallVec::new();
@@ -335,7 +335,7 @@ impl Tracing {
         let Some(state) = self.state.change(py, Option::take) else { return Ok(()) };
         call(py, trace::abandon)?;
         state.hand_back(py);
-        settle(py)
+        pay(py)
     }
 
     /// Ends the trace, keeps its graph, and gives the function's result for the caller. `objects` are arrays whose
@@ -375,7 +375,7 @@ impl Tracing {
         let purpose = if self.owner.get().folds { Purpose::Folded } else { Purpose::Shown };
         let graph = call(py, || trace::finish(&made, &held.iter().collect::<Vec<_>>(), purpose))?;
         state.hand_back(py);
-        settle(py)?;
+        pay(py)?;
         let mut given: Vec<Py<NDArray>> = Vec::with_capacity(results.len());
         for (i, result) in results.iter().enumerate() {
             given.push(match result {

@@ -178,9 +178,7 @@ pub fn invoke(py: Python<'_>, op: &'static Op, attrs: Attrs, ins: &[Input<'_>]) 
 /// Appends a call of an op with one visible result.
 #[inline]
 pub fn invoke_one(py: Python<'_>, op: &'static Op, attrs: Attrs, ins: &[Input<'_>]) -> PyResult<Array> {
-    // `pop` moves the array once; results are large to move, and this is every operator's way.
-    let last = invoke(py, op, attrs, ins)?.pop();
-    last.ok_or_else(|| raise(py, ErrorKind::Internal, format!("{}: gave no array", op.name)))
+    call(py, || mxnp_graph::invoke_one(op, attrs, ins))
 }
 
 /// The operands of one call, in order.

@@ -3,7 +3,7 @@
 use crate::array::{NDArray, wrap_any};
 use crate::error::{type_error, value_error};
 use crate::operand::{self, Results, Source, argument, device_of};
-use crate::wait::{enter, settle};
+use crate::wait::{enter, pay};
 use crate::{attrs, device};
 use mxnp_core::attrs::Attrs;
 use mxnp_core::op::{Arity, Grad};
@@ -127,7 +127,7 @@ fn check_updated(
 /// The results as Python gets them: an array, a tuple of several, None where there is none.
 pub fn give(py: Python<'_>, mut results: Results) -> PyResult<Py<PyAny>> {
     match results.len() {
-        0 => settle(py).map(|()| py.None()),
+        0 => pay(py).map(|()| py.None()),
         1 => wrap_any(py, results.swap_remove(0)),
         _ => {
             let arrays: Vec<Py<PyAny>> =

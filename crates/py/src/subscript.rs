@@ -4,7 +4,7 @@ use crate::array::{NDArray, transpose, wrap};
 use crate::error::{call, type_error};
 use crate::index::{self, Index};
 use crate::operand::{self, Operand, Source};
-use crate::wait::{enter, settle};
+use crate::wait::{enter, pay};
 use mxnp_core::attrs::{Attrs, Ints};
 use mxnp_core::ops::{arith, index as ops};
 use mxnp_core::{DType, IndexItem};
@@ -95,7 +95,7 @@ fn set(target: &NDArray, key: &Bound<'_, PyAny>, value: &Operand<'_>) -> PyResul
     }
     let mut view = Handle::new(turned.view);
     call(py, || mxnp_graph::update(&ops::INDEX_PUT, attrs, &mut view, &rest))?;
-    settle(py)
+    pay(py)
 }
 
 /// Whether a view shows all of an array as it is.

@@ -15,7 +15,9 @@ static MAIN: AtomicUsize = AtomicUsize::new(0);
 /// much is queued. No borrow of an array is alive.
 #[inline]
 pub fn enter(py: Python<'_>) -> PyResult<()> {
-    release(py);
+    if mxnp_graph::release::is_due() {
+        release(py);
+    }
     if engine().is_crowded() {
         let _span = mxnp_graph::record::span("throttle");
         py.detach(|| engine().throttle()).map_err(|error| task_error(py, &error))?;
@@ -26,7 +28,7 @@ pub fn enter(py: Python<'_>) -> PyResult<()> {
 /// What a call that touched memory lent to foreign code does last: waits until it is finished, GIL released. No borrow
 /// of an array is alive.
 #[inline]
-pub fn settle(py: Python<'_>) -> PyResult<()> {
+pub fn pay(py: Python<'_>) -> PyResult<()> {
     if mxnp_graph::owed::is_owing() { call_detached(py, || Ok(())) } else { Ok(()) }
 }
 
