@@ -626,7 +626,7 @@ def record_now() -> int:
 def record_thread(name: str) -> int:
     """Names the calling thread in records and gives its number."""
 
-def record_threads() -> list[str]:
+def record_threads() -> dict[int, str]:
     """The threads' names by number."""
 
 # ---- Engine and memory

@@ -17,11 +17,47 @@ use std::time::Instant;
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 static LOGS: RwLock<Vec<Arc<Log>>> = RwLock::new(Vec::new());
 static FLUSHES: AtomicU64 = AtomicU64::new(0);
-/// The names of the threads that were noted; a thread's number is its place.
-static THREADS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// The threads that were noted.
+static THREADS: Mutex<Threads> =
+    Mutex::new(Threads { names: BTreeMap::new(), ended: Vec::new(), next: 0, logs: 0 });
+
+struct Threads {
+    /// By number: of those that run, and of those that have ended since the first log that there still is.
+    names: BTreeMap<u32, String>,
+    ended: Vec<u32>,
+    next: u32,
+    logs: usize,
+}
+
+impl Threads {
+    /// Notes the end of a thread. No log speaks of it if there is none.
+    fn end(&mut self, number: u32) {
+        self.ended.push(number);
+        self.forget_ended();
+    }
+
+    fn forget_ended(&mut self) {
+        if self.logs == 0 {
+            for number in std::mem::take(&mut self.ended) {
+                self.names.remove(&number);
+            }
+        }
+    }
+}
+
+/// The calling thread's number.
+struct Numbered(Cell<Option<u32>>);
+
+impl Drop for Numbered {
+    fn drop(&mut self) {
+        if let Some(number) = self.0.get() {
+            THREADS.lock().end(number);
+        }
+    }
+}
 
 thread_local! {
-    static THREAD: Cell<Option<u32>> = const { Cell::new(None) };
+    static THREAD: Numbered = const { Numbered(Cell::new(None)) };
 }
 
 /// Whether some log is open.
@@ -38,28 +74,33 @@ pub fn now() -> u64 {
 
 /// The calling thread's number.
 pub fn thread() -> u32 {
-    THREAD.get().unwrap_or_else(|| name_thread(None))
+    THREAD.try_with(|own| own.0.get()).ok().flatten().unwrap_or_else(|| name_thread(None))
 }
 
 /// Gives the calling thread a name, by default the system's, and gives its number.
 pub fn name_thread(name: Option<&str>) -> u32 {
     let mut threads = THREADS.lock();
-    let number = THREAD.get().unwrap_or_else(|| {
-        let number = threads.len() as u32;
+    let known = THREAD.try_with(|own| own.0.get());
+    let number = known.clone().ok().flatten().unwrap_or_else(|| {
+        let number = threads.next;
+        threads.next += 1;
         let own = std::thread::current().name().map(str::to_owned);
-        threads.push(own.unwrap_or_else(|| format!("thread-{number}")));
-        THREAD.set(Some(number));
+        threads.names.insert(number, own.unwrap_or_else(|| format!("thread-{number}")));
+        match known {
+            Ok(_) => THREAD.with(|own| own.0.set(Some(number))),
+            Err(_) => threads.end(number), // it is being torn down
+        }
         number
     });
     if let Some(name) = name {
-        threads[number as usize] = name.to_owned();
+        threads.names.insert(number, name.to_owned());
     }
     number
 }
 
-/// The names of all threads by number.
-pub fn threads() -> Vec<String> {
-    THREADS.lock().clone()
+/// The names of threads by number: of those that run, and of those that a log may speak of.
+pub fn threads() -> BTreeMap<u32, String> {
+    THREADS.lock().names.clone()
 }
 
 /// A flush: a list of calls that went to the engine together.
@@ -177,6 +218,7 @@ struct Kept {
 impl Log {
     /// A log that keeps the newest `capacity` events.
     pub fn new(capacity: usize) -> Arc<Log> {
+        THREADS.lock().logs += 1;
         Arc::new(Log { capacity: capacity.max(1), kept: Mutex::default() })
     }
 
@@ -226,6 +268,14 @@ impl Log {
     }
 }
 
+impl Drop for Log {
+    fn drop(&mut self) {
+        let mut threads = THREADS.lock();
+        threads.logs -= 1;
+        threads.forget_ended();
+    }
+}
+
 impl Kept {
     fn count(&mut self, event: &Event) {
         match event {
@@ -261,8 +311,13 @@ pub(crate) fn lock() -> impl Sized + 'static {
     (LOGS.write(), THREADS.lock())
 }
 
-/// In a forked child: closes every log, which are the parent's.
+/// In a forked child: closes every log, which are the parent's. The other threads are gone.
 pub(crate) fn forget() {
+    let own = THREAD.try_with(|own| own.0.get()).ok().flatten();
+    let mut threads = THREADS.lock();
+    threads.ended = threads.names.keys().copied().filter(|number| Some(*number) != own).collect();
+    threads.forget_ended();
+    drop(threads);
     LOGS.write().clear();
     OPEN.store(0, Relaxed);
 }
@@ -280,6 +335,13 @@ pub fn span(name: &'static str) -> Span {
 /// Notes the wait for a value that has to be waited for.
 pub(crate) fn wait_to_read(value: &Value) -> Span {
     if is_on() && !value.is_ready() { span("wait_to_read") } else { Span(None) }
+}
+
+impl Span {
+    /// Ends it without a note.
+    pub(crate) fn cancel(mut self) {
+        self.0 = None;
+    }
 }
 
 impl Drop for Span {

@@ -3,7 +3,7 @@
 use mxnp_core::attrs::Attrs;
 use mxnp_core::ops::arith;
 use mxnp_core::{DType, Scalar};
-use mxnp_graph::record::{Event, Log, Outcome, Ran};
+use mxnp_graph::record::{Event, Log, Outcome, Ran, name_thread, threads};
 use mxnp_graph::{Array, Device, Input, flush_current, invoke, settle};
 use std::sync::{Arc, Barrier, Mutex};
 
@@ -93,4 +93,25 @@ fn many_threads_beside_logs_that_come_and_go() {
     let adds: u64 =
         whole.totals().iter().filter(|((kind, _), _)| *kind == "operator").map(|(_, t)| t.count).sum();
     assert_eq!(adds as usize, ran(&whole).len());
+}
+
+#[test]
+fn names_of_threads_go_with_them_and_the_logs() {
+    let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
+    let work = |name: &'static str| {
+        std::thread::spawn(move || {
+            let number = name_thread(Some(name));
+            assert_eq!(threads()[&number], name);
+            number
+        })
+    };
+    let early = work("early").join().unwrap();
+    assert!(!threads().contains_key(&early), "no log speaks of it");
+    let (first, second) = (Log::new(1), Log::new(1));
+    let late = work("late").join().unwrap();
+    drop(first);
+    assert_eq!(threads()[&late], "late", "the second log may speak of it");
+    drop(second);
+    assert!(!threads().contains_key(&late));
+    assert_ne!(early, late, "numbers do not come again");
 }

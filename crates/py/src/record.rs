@@ -7,7 +7,7 @@ use mxnp_graph::record::{self, Event, Flush, Outcome, Ran};
 use mxnp_graph::{Described, DescribedUnit, Operand};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Nanoseconds, on the clock of all records.
@@ -22,9 +22,9 @@ pub fn record_thread(name: &str) -> u32 {
     record::name_thread(Some(name))
 }
 
-/// The names of the threads in records, by number.
+/// The names of threads by number: of those that run, and of those that a log may speak of.
 #[pyfunction]
-pub fn record_threads() -> Vec<String> {
+pub fn record_threads() -> BTreeMap<u32, String> {
     record::threads()
 }
 
