@@ -40,6 +40,9 @@ pub struct Task {
 impl Task {
     /// Drops repeated writes: a task counts once as a writer of a variable.
     pub(crate) fn drop_repeated_writes(&mut self) {
+        if self.writes.len() < 2 {
+            return;
+        }
         let mut seen: SmallVec<[usize; 8]> = SmallVec::new(); // sorted
         self.writes.retain(|written| {
             let rank = written.var().rank();

@@ -159,6 +159,21 @@ impl Array {
         self.at.value.is_ready()
     }
 
+    /// Computes the value here and now where that is little work that this thread has pending; whether it is there, and
+    /// a wait for it would not block.
+    pub fn finish_small(&self) -> bool {
+        let value = &*self.at.value;
+        if value.is_ready() {
+            return true;
+        }
+        let span = record::wait_to_read(value);
+        if registry::flush_own_small(value.writer()) && value.is_ready() {
+            return true;
+        }
+        span.cancel();
+        false
+    }
+
     /// Flushes what computes the value and waits for it. May block.
     ///
     /// Errors: what the op that computes it found in its data.

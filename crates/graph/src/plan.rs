@@ -133,8 +133,13 @@ impl Plan {
         value: impl Fn(&u32) -> Arc<Value>,
         structure: &Structure,
     ) -> BoundPass {
-        let values = pass.slots.iter().map(|slot| value(&slot.value)).collect();
-        let scalars = pass.scalars.iter().map(|&n| bound(n, structure).value).collect();
+        let (mut values, mut scalars) = (SmallVec::new(), SmallVec::new());
+        for slot in &pass.slots {
+            values.push(value(&slot.value));
+        }
+        for &number in &pass.scalars {
+            scalars.push(bound(number, structure).value);
+        }
         BoundPass { plan: self.clone(), at, values, scalars }
     }
 }
@@ -218,9 +223,9 @@ const SEEN: usize = 256;
 
 impl Plans {
     /// The plan for a list of calls of this structure, and whether it was there.
-    pub fn find(&mut self, calls: &[Box<Call>], structure: &Structure) -> (Arc<Plan>, bool) {
+    pub fn find(&mut self, calls: &[Box<Call>], structure: &mut Structure) -> (Arc<Plan>, bool) {
         self.clock += 1;
-        let hash = structure.hash();
+        let (hash, structure) = (structure.hash(), &*structure);
         let fits = |entry: &&mut Entry| entry.hash == hash && entry.is_for(calls, structure);
         if let Some(entry) = self.entries.iter_mut().find(fits) {
             entry.used = self.clock;

@@ -78,6 +78,11 @@ pub(crate) fn has_segment(id: SegmentId) -> bool {
     SEGMENTS.read().get(id as usize - 1).is_some_and(Option::is_some)
 }
 
+/// Flushes the calling thread's segment if it is the one of this number and has little work; whether it did.
+pub(crate) fn flush_own_small(id: SegmentId) -> bool {
+    with_own(|own| own.id == id && own.flush_small())
+}
+
 pub(crate) fn flush_segment(id: SegmentId) {
     // A thread mostly waits for what it has appended itself, and then shares no lock with others.
     let own = OWN.try_with(|own| (own.id == id).then(|| own.flush()));

@@ -21,7 +21,8 @@ const MAX_CALLS: usize = 256;
 const MAX_BYTES: usize = 256 << 20;
 /// Work (elements times calls) worth handing to an idle worker.
 const HAND_OVER: usize = 1 << 16;
-/// ... once the oldest pending call is this old: a chain that is still being written stays together.
+/// ... once the oldest pending call is this old: a chain that is still being written stays together. Where the program
+/// was never cut, twice as old.
 const PATIENCE: Duration = Duration::from_micros(200);
 /// ... or this old where a heavy op takes longer than that: what may join it comes right after it.
 const SHORT: Duration = Duration::from_micros(20);
@@ -49,6 +50,32 @@ struct Inner {
     since: Option<Instant>,
     structure: Structure,
     plans: Plans,
+    cuts: Cuts,
+}
+
+/// Where lists of calls were ended for an idle worker, by the hash of what came before.
+struct Cuts([u64; 64]);
+
+impl Default for Cuts {
+    fn default() -> Cuts {
+        Cuts([0; 64])
+    }
+}
+
+impl Cuts {
+    /// Whether a list of this age may be ended at `place`. A loop comes by each place again, never at quite the same
+    /// time: ended at another, the list would have another plan. So a new place is for lists that met no known one.
+    fn allow(&mut self, place: u64, age: Duration, patience: Duration) -> bool {
+        if age <= patience {
+            return false;
+        }
+        let known = &mut self.0[place as usize % 64];
+        let is_late = age > 2 * patience;
+        if is_late {
+            *known = place;
+        }
+        *known == place
+    }
 }
 
 /// The work of a heavy call that touches so many elements, in elementwise steps.
@@ -177,6 +204,16 @@ impl Segment {
         self.flush_locked(&mut self.inner.lock());
     }
 
+    /// As [`Segment::flush`], if the work is small; whether it was.
+    pub fn flush_small(&self) -> bool {
+        let mut inner = self.inner.lock();
+        let small = inner.work < INLINE;
+        if small {
+            self.flush_locked(&mut inner);
+        }
+        small
+    }
+
     /// Hands every pending call to the engine and runs none: for a thread that is being torn down, whose scratch
     /// memory is gone. The naive engine leaves them to whoever waits.
     pub fn hand_over(&self) {
@@ -199,7 +236,7 @@ impl Segment {
         (inner.work, inner.bytes, inner.long, inner.since) = (0, 0, false, None);
         let start = record::is_on().then(record::now);
         inner.structure.close(&calls);
-        let (plan, cached) = inner.plans.find(&calls, &inner.structure);
+        let (plan, cached) = inner.plans.find(&calls, &mut inner.structure);
         let flush = start.map(|start| Flush::new(start, cached, plan.described(&calls)));
         for task in plan.tasks(&calls, &inner.structure, flush.as_ref()) {
             if let Some(ready) = engine().push(task, hint) {
@@ -227,7 +264,9 @@ impl Inner {
         if self.work < HAND_OVER || !engine().idle() {
             return false;
         }
-        self.since.get_or_insert_with(Instant::now).elapsed() > if self.long { SHORT } else { PATIENCE }
+        let age = self.since.get_or_insert_with(Instant::now).elapsed();
+        let patience = if self.long { SHORT } else { PATIENCE };
+        age > patience && self.cuts.allow(self.structure.hash(), age, patience)
     }
 }
 
@@ -259,5 +298,20 @@ pub(crate) fn flush_users(value: &Value) {
         0 => {}
         MANY => registry::flush_others(0),
         id => registry::flush_segment(id),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_end_where_lists_ended_before() {
+        let (mut cuts, unit) = (Cuts::default(), Duration::from_micros(100));
+        let mut allow = |place, age: u32| cuts.allow(place, age * unit / 10, unit);
+        assert!(!allow(7, 9) && !allow(7, 15), "too early, and not known");
+        assert!(allow(7, 21), "late, so it is known from now on");
+        assert!(!allow(7, 10) && allow(7, 11));
+        assert!(!allow(8, 19), "another place waits for one that is known");
     }
 }

@@ -77,6 +77,15 @@ pub(crate) struct Structure {
     values: Vec<Known>,
     pub scalars: Vec<Scalar>,
     numbers: Numbers,
+    hashed: Hashed,
+}
+
+/// How many of the words are in these two hashes: of those at even places, and of the others.
+#[derive(Clone, Copy, Default)]
+struct Hashed {
+    words: usize,
+    even: u64,
+    odd: u64,
 }
 
 impl Structure {
@@ -88,6 +97,7 @@ impl Structure {
         self.values.clear();
         self.scalars.clear();
         self.numbers.clear();
+        self.hashed = Hashed::default();
     }
 
     /// Notes the next call of the list, the `at`th, which segment `id` has marked its values for. Gives the program's
@@ -256,11 +266,16 @@ impl Structure {
         }
     }
 
-    /// A hash of the words.
-    pub fn hash(&self) -> u64 {
+    /// A hash of the words so far. What was hashed before is not hashed again.
+    pub fn hash(&mut self) -> u64 {
+        let Hashed { words, mut even, mut odd } = self.hashed;
         // Two at a time: each waits for the one before it alone.
-        let mut pairs = self.words.chunks_exact(2);
-        let (even, odd) = pairs.by_ref().fold((0, 0), |(even, odd), pair| (mix(even, pair[0]), mix(odd, pair[1])));
-        pairs.remainder().iter().fold(mix(even, odd), |hash, &word| mix(hash, word))
+        let mut pairs = self.words[words..].chunks_exact(2);
+        for pair in pairs.by_ref() {
+            (even, odd) = (mix(even, pair[0]), mix(odd, pair[1]));
+        }
+        let rest = pairs.remainder();
+        self.hashed = Hashed { words: self.words.len() - rest.len(), even, odd };
+        rest.iter().fold(mix(even, odd), |hash, &word| mix(hash, word))
     }
 }

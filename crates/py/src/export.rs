@@ -4,7 +4,7 @@ use crate::array::NDArray;
 use crate::buffer::Lent;
 use crate::dtype;
 use crate::error::{call, call_detached, index_error, type_error, value_error};
-use crate::wait::ready;
+use crate::wait::{finish_small, ready};
 use mxnp_core::{DType, Scalar, with_type};
 use mxnp_graph::{Array, Exported};
 use pyo3::exceptions::PyKeyError;
@@ -32,7 +32,7 @@ pub fn asnumpy_raw<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, P
     let lent = Lent::of(&made, true)?;
     // SAFETY: a fresh C-contiguous NumPy array of as many bytes, which nobody else has seen.
     let bytes = unsafe { slice_mut(lent.ptr(), lent.len()) };
-    if lent.len() < BIG && array.is_ready() {
+    if lent.len() < BIG && finish_small(py, array)? {
         call(py, || array.read_into(bytes))?;
     } else {
         call_detached(py, || array.read_into(bytes))?;
@@ -74,7 +74,11 @@ pub fn item(py: Python<'_>, array: &Array, index: usize) -> PyResult<Py<PyAny>> 
 
 /// The element at a flat index. Waits.
 pub fn scalar_at(py: Python<'_>, array: &Array, index: usize) -> PyResult<Scalar> {
-    if array.is_ready() { call(py, || array.item(index)) } else { call_detached(py, || array.item(index)) }
+    if finish_small(py, array)? {
+        call(py, || array.item(index))
+    } else {
+        call_detached(py, || array.item(index))
+    }
 }
 
 /// The only element, for conversions to `what`.

@@ -53,9 +53,14 @@ pub fn ask_for_release() {
     }
 }
 
+/// Computes `array` if that is little work of this thread, which keeps the GIL; whether reading it would not block.
+pub fn finish_small(py: Python<'_>, array: &Array) -> PyResult<bool> {
+    call(py, || Ok(array.finish_small()))
+}
+
 /// Waits until `array` can be read and raises the error its value carries.
 pub fn ready(py: Python<'_>, array: &Array) -> PyResult<()> {
-    if array.is_ready() {
+    if finish_small(py, array)? {
         call(py, || array.wait_to_read())
     } else {
         call_detached(py, || array.wait_to_read())
