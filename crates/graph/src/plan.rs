@@ -17,6 +17,7 @@ use mxnp_core::attrs::Attrs;
 use mxnp_core::kernel::pass::{Kept, Pass};
 use mxnp_engine::Task;
 use smallvec::SmallVec;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
@@ -202,8 +203,8 @@ impl BoundPass {
 #[derive(Default)]
 pub(crate) struct Plans {
     entries: Vec<Entry>,
-    /// Hashes of structures that came once: only what comes again is worth keeping.
-    seen: Vec<u64>,
+    /// Hashes of structures that came once, oldest first: only what comes again is worth keeping.
+    seen: VecDeque<u64>,
     clock: u64,
 }
 
@@ -239,13 +240,18 @@ impl Plans {
         (plan, false)
     }
 
-    /// Whether a structure of this hash came before; notes it if not.
+    /// Whether a structure of this hash came before; notes it if not. A search: in a table, two that take turns at one
+    /// place would push each other out for ever.
     fn came_before(&mut self, hash: u64) -> bool {
-        self.seen.resize(SEEN, 0);
-        let slot = &mut self.seen[hash as usize % SEEN];
-        let before = *slot == hash;
-        *slot = if before { 0 } else { hash };
-        before
+        if let Some(at) = self.seen.iter().position(|&each| each == hash) {
+            self.seen.remove(at);
+            return true;
+        }
+        if self.seen.len() == SEEN {
+            self.seen.pop_front();
+        }
+        self.seen.push_back(hash);
+        false
     }
 
     fn keep(&mut self, entry: Entry) {
@@ -270,5 +276,23 @@ impl Entry {
         *self.words == *structure.words
             && self.layouts.iter().zip(&structure.layouts).all(|(a, at)| *a == at.place(calls).layout)
             && self.attrs.iter().zip(&structure.attrs).all(|(a, at)| a == at.attrs(calls))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn structures_that_take_turns_are_both_kept() {
+        for distance in 1..=SEEN as u64 {
+            let mut plans = Plans::default();
+            let found: Vec<bool> =
+                [7, 7 + distance].repeat(2).into_iter().map(|h| plans.came_before(h)).collect();
+            assert_eq!(found, [false, false, true, true], "{distance} apart");
+        }
+        let mut plans = Plans::default();
+        assert!((0..SEEN as u64 + 1).all(|hash| !plans.came_before(hash)));
+        assert!(!plans.came_before(0) && plans.came_before(SEEN as u64));
     }
 }
