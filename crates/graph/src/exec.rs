@@ -95,7 +95,7 @@ fn bases(bound: &BoundPass) -> mxnp_core::Result<SmallVec<[*mut u8; 8]>> {
 fn slots<'a>(unit: &'a PassUnit<u32>, bases: &[*mut u8]) -> SmallVec<[Slot<'a>; 8]> {
     let mut slots = SmallVec::new();
     for (place, &base) in unit.slots.iter().zip(bases) {
-        slots.push(Slot { base, layout: &*place.layout });
+        slots.push(Slot { base, layout: &place.layout });
     }
     slots
 }

@@ -81,7 +81,7 @@ pub fn thread() -> u32 {
 pub fn name_thread(name: Option<&str>) -> u32 {
     let mut threads = THREADS.lock();
     let known = THREAD.try_with(|own| own.0.get());
-    let number = known.clone().ok().flatten().unwrap_or_else(|| {
+    let number = known.ok().flatten().unwrap_or_else(|| {
         let number = threads.next;
         threads.next += 1;
         let own = std::thread::current().name().map(str::to_owned);
