@@ -54,10 +54,14 @@ CASES = {
     "without the first": lambda x: x[1:] - x[:-1],
     "turned": lambda x: x[::-1],
     "every second, turned": lambda x: x[::-2],
+    "every second": lambda x: x[::2],
+    "every third from the second": lambda x: x[1::3],
+    "every second, turned, without the first": lambda x: x[:0:-2],
     "from the last but one": lambda x: x[-2::-1],
     "the inner rows": lambda x: x[1:-1, None],
     "two before the last": lambda x: x[-3:-1],
     "the first two": lambda x: x[:2],
+    "none of them": lambda x: x[10:],
     "inside a loop": lambda x: npx.foreach(
         lambda row, s: (row * s, s + np.zeros_like(s)), x.T, np.ones((x.shape[0],))
     )[0],

@@ -152,12 +152,26 @@ def _range(items: tuple[str, ...], sizes: tuple[int, int]) -> tuple[int | None, 
     lengths = [part[2] if len(part) == 3 else 1 for part in parts]
     if all((starts[i], step, lengths[i]) == (0, 1, sizes[i]) for i in (0, 1)):
         return None, None, None
+    if lengths == [0, 0]:
+        return 0, 0, 1
     ends = [start + step * length for start, length in zip(starts, lengths, strict=True)]
     if step < 0 and starts == [size - 1 for size in sizes] and starts[0] != starts[1]:
         begin = None
     else:
         begin = _from_end(starts, sizes)
-    return begin, None if min(ends) < 0 else _from_end(ends, sizes), step
+    return begin, _end(ends, step, sizes), step
+
+
+def _end(ends: list[int], step: int, sizes: tuple[int, int]) -> int | None:
+    """The end of a range whose next element would be at `ends` in the two traces."""
+    if max(ends) < 0:
+        return None
+    if sizes[0] != sizes[1] and all(end >= size for end, size in zip(ends, sizes, strict=True)):
+        return None  # steps beyond the last element, as many as there are
+    if min(ends) < 0:  # an end that both ranges stop at
+        both = set.intersection(*({*range(max(end, 0), end - step)} for end in ends))
+        return min(both, default=None)
+    return _from_end(ends, sizes)
 
 
 def _from_end(places: list[int], sizes: tuple[int, int]) -> int | None:
