@@ -31,7 +31,7 @@ class Function:
 
 
 @dataclass
-class Held:
+class HeldCall:
     """What a noted call `held` stands for: `kind` is the name in `npx`; the operands begin with `counts` arrays.
 
     `counts`: how many are slices and states of `foreach`, loop variables, or inputs of `cond`; `length` is the most
@@ -48,7 +48,7 @@ class Held:
 class _State(threading.local):
     """The calls noted for the file that this thread makes; None while it makes none."""
 
-    calls: list[Held] | None = None
+    calls: list[HeldCall] | None = None
 
 
 _state = _State()
@@ -96,7 +96,7 @@ def foreach(
     if [x.form for x in new] != [_Like.of(x).form for x in states]:
         return None
     length = arrays[0].shape[0]
-    held = Held("foreach", [function], (len(arrays), len(states)), len(outputs))
+    held = HeldCall("foreach", [function], (len(arrays), len(states)), len(outputs))
     made = _noted(held, [*arrays, *states], [*(x.stacked(length) for x in outputs), *new])
     return like(shown[0], made), like(shown[1], made)
 
@@ -123,7 +123,7 @@ def while_loop(
     _check_condition("while_loop", condition)
     second, (outputs, new) = _traced("while_loop", step, likes)
     _check_variables(new, variables)
-    held = Held("while_loop", [first, second], (len(variables),), len(outputs), max_iterations)
+    held = HeldCall("while_loop", [first, second], (len(variables),), len(outputs), max_iterations)
     made = _noted(held, variables, [*(x.stacked(max_iterations) for x in outputs), *new])
     return like(shown[0], made), like(loop_vars, made)
 
@@ -152,7 +152,7 @@ def cond(pred: Any, then_func: Callable[..., Any], else_func: Callable[..., Any]
         raise MXNetValueError(
             f"cond: a file wants results alike, but then_func gives {_texts(then)} and else_func {_texts(other)}"
         )
-    made = _noted(Held("cond", [first, second, third], (len(arrays),), len(then)), arrays, then)
+    made = _noted(HeldCall("cond", [first, second, third], (len(arrays),), len(then)), arrays, then)
     return like(shown[0], made)
 
 
@@ -235,7 +235,7 @@ def _result(value: Any, taken: set[int]) -> ndarray:
     return value
 
 
-def _noted(held: Held, operands: Sequence[ndarray], results: Sequence[_Like]) -> Iterator[ndarray]:
+def _noted(held: HeldCall, operands: Sequence[ndarray], results: Sequence[_Like]) -> Iterator[ndarray]:
     """Note the call; its results."""
     calls, inputs = _state.calls, list(operands)
     assert calls is not None

@@ -11,15 +11,15 @@ from ._operators import apply
 from .symbol import Symbol
 
 if TYPE_CHECKING:
-    from mxnp.npx._held import Function, Held
+    from mxnp.npx._held import Function, HeldCall
 
     from ._trace import Traced, _Converter
 
 
 def held(outer: _Converter, index: int, node: Traced) -> list[Symbol]:
     """The results of the call, each a symbol."""
-    ours: Held = node["held"]
-    other: Held = outer.other[index]["held"]
+    ours: HeldCall = node["held"]
+    other: HeldCall = outer.other[index]["held"]
     operands = [Symbol([outer.entry(key)]) for key in node["inputs"]]
     functions = [
         _function(outer, operands, first, second)
