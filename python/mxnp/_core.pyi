@@ -627,7 +627,7 @@ def record_thread(name: str) -> int:
     """Names the calling thread in records and gives its number."""
 
 def record_threads() -> dict[int, str]:
-    """The threads' names by number."""
+    """The names of threads by number: of those that run, and of those that a log may speak of."""
 
 # ---- Engine and memory
 
