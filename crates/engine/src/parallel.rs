@@ -18,6 +18,7 @@ type Body = dyn Fn(usize) + Sync;
 
 thread_local! {
     #[allow(clippy::missing_const_for_thread_local, reason = "loom's macro takes no const block")]
+    /// The number of the share that this thread begins with, in every loop.
     static SEAT: Cell<usize> = Cell::new(0);
 }
 
@@ -37,6 +38,7 @@ struct Share {
 pub(crate) struct Loop {
     body: *const Body,
     chunks: usize,
+    /// By seat; one for each of the engine's threads, but none without a chunk.
     shares: SmallVec<[Share; 8]>,
     finished: AtomicUsize,
     caller: thread::Thread,

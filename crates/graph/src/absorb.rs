@@ -3,8 +3,7 @@
 //! the last places. Knows no op: which calls are of these kinds, and the new weights' formulas, are facts of the ops.
 
 use crate::array::Array;
-use crate::clean::Parts;
-use crate::clean::Purpose;
+use crate::clean::{Parts, Purpose};
 use crate::compiled::{Arg, CallStep, Origin, Slot, Spot, Step};
 use crate::error::Result;
 use crate::fold::Part;

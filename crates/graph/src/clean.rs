@@ -20,6 +20,7 @@ use std::sync::Arc;
 pub enum Purpose {
     /// To be looked at: every call the outputs need is there.
     Shown,
+    /// To be replayed as it is.
     Replayed,
     /// To be replayed in prediction: it keeps what it makes of arrays from outside alone, and its normalisations
     /// become part of weights.

@@ -2,8 +2,7 @@
 //! written. Exact. Knows how such calls are found in a trace and how their results are kept; `absorb` adds some.
 
 use crate::array::Array;
-use crate::clean::Parts;
-use crate::clean::Purpose;
+use crate::clean::{Parts, Purpose};
 use crate::compiled::{Arg, Graph, Origin, Output, Slot, Spot, Step};
 use crate::error::Result;
 use crate::place::Place;

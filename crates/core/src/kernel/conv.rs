@@ -373,6 +373,7 @@ struct WeightSums<'a, T> {
     g: &'a Geometry,
     x: &'a [T],
     gy: &'a [T],
+    /// How many there are.
     count: usize,
     /// Samples of each, but for the last.
     together: usize,

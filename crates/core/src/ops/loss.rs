@@ -165,7 +165,7 @@ impl<'a, T: Element + Into<f64>> Batch<'a, T> {
             let label = label.split(|&k| Some(k) == padding).next().unwrap_or(label);
             if let Some(k) = label.iter().find(|&&k| k < 0 || k >= c as i64 || k == blank) {
                 let text = format!(
-                    "label {k} of sample {number} is out of bounds: it is none of {c} classes but {blank}, the blank"
+                    "label {k} of sample {number} is out of bounds for {c} classes, of which {blank} is the blank"
                 );
                 return wrong(text);
             }
