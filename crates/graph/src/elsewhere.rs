@@ -25,10 +25,11 @@ struct Noted {
 static TRACES: AtomicUsize = AtomicUsize::new(0);
 static NOTED: Mutex<AddressMap<Noted>> = Mutex::new(HashMap::with_hasher(BuildHasherDefault::new()));
 
-/// A number for the calling thread that no other living one has.
+/// A number for the calling thread that no other has, not even after its end.
 fn thread() -> usize {
-    thread_local! { static HERE: u8 = const { 0 } }
-    HERE.with(|here| std::ptr::from_ref(here).addr())
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    thread_local! { static NUMBER: usize = COUNT.fetch_add(1, Relaxed) }
+    NUMBER.with(|number| *number)
 }
 
 /// A trace begins.
