@@ -309,7 +309,7 @@ def operator_error(path: Path, case: Any) -> float:
 
 def own_networks(mx: Any) -> dict:
     """By name, functions that give a network of mxnp's own and the shape of its input."""
-    nn = mx.gluon.nn
+    nn: Any = mx.gluon.nn
 
     class Residual(nn.HybridBlock):
         """Two convolutions with batch normalisation around an addition."""
