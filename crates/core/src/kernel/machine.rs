@@ -4,6 +4,7 @@ use crate::kernel::copy::{Axis, copy_block, splat};
 use crate::kernel::pass::Source;
 use crate::kernel::program::{Instr, Place, Program};
 use crate::kernel::space::{Tile, Walk};
+use crate::simd::stream;
 use smallvec::SmallVec;
 
 /// The most operands a step has: the formulas of `step` take up to three.
@@ -123,9 +124,11 @@ impl<'p> Machine<'p> {
         let access = &self.program.stores[s];
         let walk = &self.program.walks[s];
         let (to, reg) = (self.at[s], self.regs[self.program.pass.stores[s].reg]);
-        // SAFETY: the tile's elements are writable; the temporary holds a tile.
+        // SAFETY: the tile's elements are writable, and past the caches overlap none that are read; the temporary holds
+        // a tile.
         unsafe {
             match (access.cast, access.contiguous) {
+                (None, true) if access.past => stream::copy(reg, to, n * walk.size),
                 (None, true) => std::ptr::copy(reg, to, n * walk.size),
                 (None, false) => self.scatter(walk, reg, to),
                 (Some(cast), true) => cast(n, &[reg], to),
@@ -163,6 +166,15 @@ impl<'p> Machine<'p> {
         }
         axes.reverse();
         axes
+    }
+}
+
+impl Drop for Machine<'_> {
+    /// Whoever goes on after this thread's tiles sees what went past the caches.
+    fn drop(&mut self) {
+        if self.program.stores.iter().any(|store| store.past) {
+            stream::fence();
+        }
     }
 }
 

@@ -196,7 +196,8 @@ fn is_direct(pass: &Pass, dims: &Dims, walks: &[Walk]) -> bool {
 fn program_for<'a>(pass: &'a Pass, slots: &[Slot], scalars: &[Scalar]) -> Program<'a> {
     let mut walks = program::walks(pass, slots);
     let mut dims = simplify(&pass.shape, &mut walks);
-    let tile = if is_direct(pass, &dims, &walks) { CHUNK } else { tile_elements(pass) };
+    let direct = is_direct(pass, &dims, &walks) && !program::is_large(&dims, &walks);
+    let tile = if direct { CHUNK } else { tile_elements(pass) };
     cut(&mut dims, &walks, tile);
     Program::new(pass, scalars, dims, walks)
 }

@@ -5,6 +5,7 @@ use crate::kernel::pass::{Load, Pass, Reg, Slot, Source, Store};
 use crate::kernel::space::{Dims, Walk, is_contiguous};
 use crate::kernel::step;
 use crate::op::StepFn;
+use crate::simd::stream;
 use crate::{DType, Scalar};
 use smallvec::SmallVec;
 use std::ops::{Deref, DerefMut};
@@ -28,6 +29,8 @@ pub struct Access {
     pub cast: Option<StepFn>,
     /// Load: the register's place is its own for the whole run, so an unmoved source needs no second read.
     pub keeps: bool,
+    /// Store: the elements go past the caches, from a register in scratch memory.
+    pub past: bool,
 }
 
 /// Where a register's elements are during a tile.
@@ -184,6 +187,12 @@ fn aliases(pass: &Pass, dims: &Dims, walks: &Walks) -> SmallVec<[(usize, usize);
     found
 }
 
+/// Whether the walks reach over so much memory that results are better written past the caches.
+pub fn is_large(dims: &Dims, walks: &[Walk]) -> bool {
+    let reach = |walk| extent(dims, walk);
+    walks.iter().map(reach).map(|(low, high)| high - low).sum::<usize>() >= stream::LARGE
+}
+
 /// The first and last byte a walk touches.
 fn extent(dims: &Dims, walk: &Walk) -> (usize, usize) {
     let (mut low, mut high) = (walk.start as isize, walk.start as isize + walk.size as isize);
@@ -243,9 +252,17 @@ impl Draft<'_> {
             contiguous: is_contiguous(&dims, &walks[walk]),
             cast: (from != to).then(|| step::cast(from, to)),
             keeps: dims.iter().zip(&walks[walk].steps).any(|(d, &s)| s == 0 && d.tiles() > 1),
+            past: false,
         };
-        self.stores =
-            pass.stores.iter().enumerate().map(|(i, s)| access(i, pass.regs[s.reg], s.dtype)).collect();
+        let large = is_large(&dims, walks);
+        self.stores = (pass.stores.iter().enumerate())
+            .map(|(i, store)| {
+                let access = access(i, pass.regs[store.reg], store.dtype);
+                // What is also read has its lines in the caches already.
+                let apart = self.aliases.iter().all(|&(s, _)| s != i);
+                Access { past: large && apart && access.contiguous && access.cast.is_none(), ..access }
+            })
+            .collect();
         let mut next = pass.stores.len();
         for load in &pass.loads {
             self.loads.push(match load.source {
@@ -253,7 +270,9 @@ impl Draft<'_> {
                     next += 1;
                     access(next - 1, load.dtype, pass.regs[load.reg])
                 }
-                Source::Scalar(_) => Access { walk: None, contiguous: false, cast: None, keeps: true },
+                Source::Scalar(_) => {
+                    Access { walk: None, contiguous: false, cast: None, keeps: true, past: false }
+                }
             });
         }
     }
@@ -380,6 +399,7 @@ impl Planner {
                 && self.store_after[s] == i
                 && access.contiguous
                 && access.cast.is_none()
+                && !access.past
                 && same_place;
             ok.then_some(s)
         };
