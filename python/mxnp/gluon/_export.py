@@ -8,7 +8,7 @@ from typing import Any
 
 from mxnp import _core, autograd, np
 from mxnp._files import save_arrays
-from mxnp.error import MXNetError, MXNetValueError
+from mxnp.error import MXNetError
 from mxnp.npx import _held
 
 
@@ -125,12 +125,8 @@ def _trace_once(
             tracing.finish(outputs, names, arrays)
         finally:
             tracing.abandon()
-        graphs = compiled.graphs()
-        if not graphs:
-            reasons = "; ".join(compiled.reasons()) or "it is no graph"
-            raise MXNetValueError(f"{type(block).__name__}: its forward cannot be exported: {reasons}")
-        nodes, heads = graphs[0].nodes()
-        return _held.described(nodes), heads, len(outputs)
+        nodes, heads = _held.graph_of(compiled, f"{type(block).__name__}: its forward cannot be exported")
+        return nodes, heads, len(outputs)
 
 
 def infer_type(block: Any, args: tuple[Any, ...]) -> None:

@@ -69,13 +69,21 @@ def is_on() -> bool:
     return _state.calls is not None and _core.is_tracing()
 
 
-def described(nodes: list[Row]) -> list[Row]:
-    """The nodes of a graph traced here, with what its calls `held` stand for under `held`."""
+def graph_of(compiled: _core.Compiled, refused: str) -> tuple[list[Row], list[tuple[int, int]]]:
+    """Nodes and heads of the graph that was traced, with what its calls `held` stand for under `held`.
+
+    Raises: MXNetValueError that begins with `refused`, where the trace gave none.
+    """
+    graphs = compiled.graphs()
+    if not graphs:
+        reasons = "; ".join(compiled.reasons()) or "it is no graph"
+        raise MXNetValueError(f"{refused}: {reasons}")
+    nodes, heads = graphs[0].nodes()
     for row in nodes:
         if row["kind"] == "call" and row["name"] == "held":
             assert _state.calls is not None
             row["held"] = _state.calls[int(row["attrs"]["number"])]
-    return nodes
+    return nodes, heads
 
 
 def foreach(
@@ -217,13 +225,9 @@ def _traced(
             tracing.abandon()
     finally:
         _core.set_trace_paused(before)
-    graphs = compiled.graphs()
-    if not graphs:
-        reasons = "; ".join(compiled.reasons()) or "it is no graph"
-        raise MXNetValueError(f"{name}: a function of it cannot be written to a file: {reasons}")
-    nodes, heads = graphs[0].nodes()
+    nodes, heads = graph_of(compiled, f"{name}: a function of it cannot be written to a file")
     first, second = ([_Like.of(x) for x in part] for part in made)
-    return Function(described(nodes), heads), (first, second)
+    return Function(nodes, heads), (first, second)
 
 
 def _result(value: Any, taken: set[int]) -> ndarray:
